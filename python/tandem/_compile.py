@@ -82,7 +82,7 @@ class _Decorator(Protocol):
 
 @overload
 def compile(  # type: ignore[overload-overlap]  # noqa: A001
-    fn: M,
+    model: M,
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
@@ -90,10 +90,14 @@ def compile(  # type: ignore[overload-overlap]  # noqa: A001
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
+    name: str | None = None,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool | None = None,
+    shapes_spec: Any = None,
 ) -> M: ...
 @overload
 def compile(  # noqa: A001
-    fn: Callable[P, R],
+    model: Callable[P, R],
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
@@ -101,10 +105,14 @@ def compile(  # noqa: A001
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
+    name: str | None = None,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool | None = None,
+    shapes_spec: Any = None,
 ) -> Compiled[P, R]: ...
 @overload
 def compile(  # noqa: A001
-    fn: None = None,
+    model: None = None,
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
@@ -112,9 +120,13 @@ def compile(  # noqa: A001
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
+    name: str | None = None,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool | None = None,
+    shapes_spec: Any = None,
 ) -> _Decorator: ...
 def compile(  # noqa: A001
-    fn: Callable[..., Any] | None = None,
+    model: Callable[..., Any] | None = None,
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
@@ -122,6 +134,10 @@ def compile(  # noqa: A001
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
+    name: str | None = None,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool | None = None,
+    shapes_spec: Any = None,
 ) -> Any:
     """Compile a function, method or module: calls give what it gives, bit for bit, and run fused kernels.
 
@@ -129,21 +145,22 @@ def compile(  # noqa: A001
     but tensors, and that what it returned can be built again, later calls run a plan instead of the body; any other
     body runs on every call, and its operations are recorded and run fused. `docs/compile.md` says what is understood.
 
-    Tensors that `fn` closes over (parameters, buffers, optimizer state) are read again at each call and in-place writes
-    to them are done in place; float arguments and learning rates are run-time values; ints, bools, strings and None are
+    Tensors that `model` closes over (parameters, buffers, optimizer state) are read again at each call and writes to
+    them are done in place; float arguments and learning rates are run-time values; ints, bools, strings and None are
     part of the signature. A whole training step, with `backward()` and `optimizer.step()`, may be compiled.
 
     Views among the results share memory as they would without; of a value that nothing but a view of a small part of it
     sees, only that part is computed and kept, so that `storage_offset()` may differ.
 
     Args:
-        fn: what to compile; without it, a decorator that does.
+        model: what to compile; without it, a decorator that does.
         fullgraph: where calls would need the body, raise an error that names the line and why.
-        dynamic, backend, mode, options: accepted for PyTorch's sake; they change nothing.
-        disable: return `fn` itself.
+        disable: return `model` itself.
+        dynamic, backend, mode, options, name, recompile_limit, isolate_recompiles, shapes_spec: accepted for PyTorch's
+            sake; they change nothing.
 
     Raises:
-        TypeError: `fn` cannot be called.
+        TypeError: `model` cannot be called.
         DataReadError: in a call, with `fullgraph`: the body reads a tensor's value; it names the line.
         RuntimeError: in a call, with `fullgraph`: the body does something else that a plan cannot stand for.
 
@@ -156,20 +173,18 @@ def compile(  # noqa: A001
     >>> f(tandem.zeros(2), 3.0).tolist()
     [0.0, 0.0]
     """
-    if fn is None:
-        return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
-        )
+    if model is None:
+        return functools.partial(compile, fullgraph=fullgraph, disable=disable)
     if disable:
-        return fn
+        return model
     from tandem.nn.module import Module
 
-    if isinstance(fn, Module):
-        return _compile_module(fn, fullgraph)
-    if not callable(fn):
-        raise TypeError(f"compile: expected a function, method or module, got {type(fn).__name__}")
-    compiled = _C.CompiledFunction(fn, fullgraph)
-    functools.update_wrapper(compiled, fn)
+    if isinstance(model, Module):
+        return _compile_module(model, fullgraph)
+    if not callable(model):
+        raise TypeError(f"compile: expected a function, method or module, got {type(model).__name__}")
+    compiled = _C.CompiledFunction(model, fullgraph)
+    functools.update_wrapper(compiled, model)
     return compiled
 
 

@@ -84,9 +84,39 @@ NAMES = {
 # Modules that are nothing but names to import: what is written with a capital is a class.
 LACKING = {
     "distributed.algorithms.join": "Join JoinHook Joinable",
-    "futures": "Future collect_all wait_all",
     "fx.experimental.proxy_tensor": "get_proxy_mode make_fx maybe_disable_fake_tensor_mode ProxyTorchDispatchMode",
     "fx.experimental.optimization": "fuse optimize_for_inference remove_dropout",
+    "ao.quantization": "BackendConfig DeQuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver "
+    "MovingAverageMinMaxObserver MovingAveragePerChannelMinMaxObserver NoopObserver ObserverBase "
+    "PerChannelMinMaxObserver PlaceholderObserver QConfig QConfigMapping QuantStub QuantWrapper convert "
+    "default_dynamic_qconfig "
+    "default_fake_quant default_observer default_qat_qconfig default_qconfig default_weight_observer "
+    "disable_fake_quant disable_observer enable_fake_quant enable_observer float_qparams_weight_only_qconfig "
+    "fuse_modules fuse_modules_qat get_default_qat_qconfig get_default_qat_qconfig_mapping get_default_qconfig "
+    "get_default_qconfig_mapping prepare prepare_qat propagate_qconfig_ quantize quantize_dynamic quantize_qat "
+    "swap_module",
+    "ao.quantization.quantize_fx": "convert_fx convert_to_reference_fx fuse_fx prepare_fx prepare_qat_fx",
+    "ao.quantization.qconfig": "QConfig get_default_qat_qconfig get_default_qconfig",
+    "ao.quantization.observer": "HistogramObserver MinMaxObserver MovingAverageMinMaxObserver ObserverBase "
+    "PerChannelMinMaxObserver",
+    "ao.quantization.fake_quantize": "FakeQuantize FakeQuantizeBase",
+    "ao.nn.quantized": "Conv1d Conv2d Conv3d Embedding EmbeddingBag FloatFunctional FXFloatFunctional LSTM LayerNorm "
+    "Linear QFunctional Quantize DeQuantize",
+    "ao.nn.quantized.dynamic": "GRU GRUCell LSTM LSTMCell Linear RNNCell",
+    "ao.nn.intrinsic": "BNReLU2d ConvBn1d ConvBn2d ConvBnReLU1d ConvBnReLU2d ConvReLU1d ConvReLU2d LinearBn1d "
+    "LinearReLU",
+    "ao.pruning": "BaseScheduler BaseSparsifier LambdaSL NearlyDiagonalSparsifier WeightNormSparsifier",
+    "fft": "fft fft2 fftfreq fftn fftshift hfft hfft2 hfftn ifft ifft2 ifftn ifftshift ihfft ihfft2 ihfftn irfft "
+    "irfft2 irfftn rfft rfft2 rfftfreq rfftn",
+    "masked": "MaskedTensor amax amin argmax argmin as_masked_tensor cumprod cumsum is_masked_tensor log_softmax "
+    "logaddexp logsumexp masked_tensor mean median norm normalize prod softmax softmin std sum var",
+    "monitor": "Aggregation Event EventHandlerHandle Stat TensorboardEventHandler log_event register_event_handler "
+    "unregister_event_handler",
+    "nested": "as_nested_tensor masked_select narrow nested_tensor nested_tensor_from_jagged to_padded_tensor",
+    "package": "Directory EmptyMatchError Importer ObjMismatchError ObjNotFoundError OrderedImporter PackageExporter "
+    "PackageImporter PackagingError is_from_package",
+    "sparse": "SparseSemiStructuredTensor addmm as_sparse_gradcheck check_sparse_tensor_invariants log_softmax mm "
+    "sampled_addmm softmax spdiags spsolve sum to_sparse_semi_structured",
     "jit._script": "RecursiveScriptModule ScriptModule",
     "onnx.utils": "export register_custom_op_symbolic unregister_custom_op_symbolic",
     "distributed.algorithms._checkpoint.checkpoint_wrapper": "CheckpointImpl apply_activation_checkpointing "
@@ -110,11 +140,15 @@ LACKING = {
     "onnx.symbolic_helper": "parse_args",
 }
 
+# Older names of the same.
+for _old in ("quantization", "nn.quantized", "nn.quantized.dynamic", "nn.intrinsic"):
+    LACKING[_old] = LACKING[f"ao.{_old}"]
+
 # What `import torch` loads at once, beside what is loaded with `tandem`.
 AT_ONCE = (
     "nn nn.utils nn.attention optim optim.lr_scheduler optim.swa_utils utils utils.data utils.checkpoint utils._pytree "
-    "utils.flop_counter utils.model_zoo distributions func serialization testing storage fx hub library profiler "
-    "export multiprocessing distributed autograd.functional autograd.forward_ad _dynamo _utils"
+    "utils.flop_counter utils.model_zoo utils.weak distributions func futures serialization testing storage fx hub "
+    "library profiler export multiprocessing distributed autograd.functional autograd.forward_ad _dynamo _utils"
 )
 
 

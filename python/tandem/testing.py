@@ -1,14 +1,16 @@
-"""`tandem.testing`: comparing results with what was expected."""
+"""`tandem.testing`: comparing results with what was expected, and tensors to try things on."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tandem import _C
+from tandem._dtypes import finfo, iinfo
 
-__all__ = ["assert_allclose", "assert_close"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 Tensor = _C.Tensor
 
@@ -227,3 +229,96 @@ def assert_allclose(
         check_dtype=False,
         msg=msg or None,
     )
+
+
+def _range(
+    dtype: Any, low: float | None, high: float | None, usual: tuple[float, float], held: tuple[float, float]
+) -> tuple[float, float]:
+    """`low` and `high`, or the usual ones, as far as the dtype holds what is between them."""
+    least = usual[0] if low is None else low
+    end = usual[1] if high is None else high
+    if math.isnan(least) or math.isnan(end):
+        raise ValueError(f"`low` and `high` cannot be NaN, but got low={least} and high={end}")
+    if least == end and dtype.is_floating_point:
+        warnings.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 "
+            "and will be removed in 2.3. Use `torch.full(...)` instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    elif least >= end:
+        raise ValueError(f"`low` must be less than `high`, but got {least} >= {end}")
+    elif end < held[0] or least >= held[1]:
+        raise ValueError(
+            f"The value interval specified by `low` and `high` is [{least}, {end}), but {dtype} only supports "
+            f"[{held[0]}, {held[1]})"
+        )
+    return min(max(least, held[0]), held[1]), min(max(end, held[0]), held[1])
+
+
+def make_tensor(
+    *shape: int | Sequence[int],
+    dtype: _C.dtype,
+    device: Any,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor of uniform draws from `low` on, below `high`.
+
+    Args:
+        shape: the sizes, one by one or as a sequence.
+        dtype, device: of the result.
+        low, high: by default -9 and 9 for floating dtypes, -9 and 10 for integers, 0 and 2 for bool; what the dtype
+            does not hold is cut off.
+        requires_grad: of floating tensors.
+        noncontiguous: every second element of a row of twice as many, where there are several.
+        exclude_zero: 1, or of floating dtypes the smallest normal number, in place of 0.
+        memory_format: as of `clone`; not with `noncontiguous`.
+
+    Raises:
+        ValueError: `requires_grad` of integers, an empty or impossible range, `noncontiguous` and `memory_format`.
+
+    >>> import tandem
+    >>> x = tandem.testing.make_tensor((2, 3), dtype=tandem.float32, device="cpu", low=0, high=1)
+    >>> x.shape, bool(((x >= 0) & (x < 1)).all())
+    (tandem.Size([2, 3]), True)
+    """
+    given: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+    sizes = tuple(given)
+    if noncontiguous and memory_format is not None:
+        raise ValueError(
+            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
+            f"noncontiguous={noncontiguous} and memory_format={memory_format}"
+        )
+    floating = dtype.is_floating_point
+    if requires_grad and not floating:
+        raise ValueError(
+            f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
+        )
+    apart = noncontiguous and math.prod(sizes) > 1
+    drawn = (*sizes[:-1], 2 * sizes[-1]) if apart else sizes
+    if floating:
+        limits = finfo(dtype)
+        least, end = _range(dtype, low, high, (-9, 9), (limits.min, limits.max))
+        # Of the whole range of a dtype the width is no number of it.
+        half = _C.empty(drawn, dtype=dtype, device=device).uniform_(least / 2, end / 2)
+        out = half.mul_(2) if end - least > limits.max else half.uniform_(least, end)
+    else:
+        if dtype is _C.bool:
+            least, end = _range(dtype, low, high, (0, 2), (0, 2))
+        else:
+            held = iinfo(dtype)
+            last = held.max if dtype is _C.int64 else held.max + 1
+            least, end = _range(dtype, low, high, (-9, 10), (held.min, last))
+        out = _C.randint(math.ceil(least), math.ceil(end), drawn, dtype=dtype, device=device)
+    if apart:
+        out = out[..., 1::2]
+    elif memory_format is not None:
+        out = out.clone(memory_format=memory_format)
+    if exclude_zero:
+        out.masked_fill_(out == 0, finfo(dtype).tiny if floating else 1)
+    return out.requires_grad_(requires_grad)

@@ -4,6 +4,7 @@ Flags of libraries can be set and read. Results depend on those alone that allow
 library there: `cuda.matmul.allow_tf32`, `cudnn.allow_tf32` and `cudnn.enabled`.
 """
 
+from tandem.backends import cpu as cpu
 from tandem.backends import cuda as cuda
 from tandem.backends import cudnn as cudnn
 from tandem.backends import mkl as mkl

@@ -137,8 +137,11 @@ def utilization(device: Device = None) -> int:
     raise NotImplementedError("tandem.cuda.utilization: not part of Tandem; nvidia-smi shows how busy a GPU is")
 
 
-def memory_snapshot(mempool_id: Any = None) -> list[dict[str, Any]]:
-    """The pieces that the allocators of all GPUs have from their drivers, and the blocks of each, in PyTorch's form."""
+def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list[dict[str, Any]]:
+    """The pieces that the allocators of all GPUs have from their drivers, and the blocks of each, in PyTorch's form.
+
+    There are no traces, whatever `include_traces` is.
+    """
     found = []
     for index in range(_C._device_count("cuda")) if _C._other_devices() else ():
         for segment in _C._gpu_memory_snapshot(index):

@@ -457,8 +457,9 @@ def all_to_all_single(
     return at.run(name, said, body, async_op, on=input)
 
 
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Wait until all ranks have come here; errors as of `all_reduce`. `device_ids` has no effect.
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: Any = None) -> Work | None:
+    """Wait until all ranks have come here; errors as of `all_reduce`. `device_ids` and `timeout` have no effect: the
+    timeout is the group's.
 
     On a GPU they have come when what the current stream has is done.
 

@@ -356,11 +356,13 @@ def new_group(
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
     device_id: Any = None,
+    sort_ranks: bool = True,
 ) -> Any:
     """A group of some of the processes. All processes call this, those that are not in the group too.
 
     Args:
-        ranks: the ranks of its members; of all processes if None. A member's rank in the group is its place here.
+        ranks: the ranks of its members; of all processes if None. A member's rank in the group is its place among
+            them, in increasing order, or without `sort_ranks` in the order in which they are given.
         timeout: as of `init_process_group`; that of the group of all processes if None.
         backend: as of `init_process_group`; those of the group of all processes if None.
         device_id: as of `init_process_group`.
@@ -377,7 +379,7 @@ def new_group(
     >>> dist.destroy_process_group()
     """
     world = default_group()
-    members = list(range(world.size())) if ranks is None else list(ranks)
+    members = list(range(world.size())) if ranks is None else sorted(ranks) if sort_ranks else list(ranks)
     if len(set(members)) != len(members) or any(not 0 <= r < world.size() for r in members) or not members:
         raise ValueError(f"new_group: ranks should be different numbers below {world.size()}, got {members}")
     backends = _backends_named(backend) if backend else world.backends

@@ -81,7 +81,13 @@ def standard_normal(shape: Sequence[int], dtype: Any, device: Any = None) -> Ten
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """Vectors [*, n (n + 1) / 2] (fewer with a `diag` below 0) as the rows of lower triangles [*, N, N]."""
+    """Vectors [*, n (n + 1) / 2] (fewer with a `diag` below 0) as the rows of lower triangles [*, N, N].
+
+    >>> import tandem
+    >>> tandem.distributions.transforms.vec_to_tril_matrix(tandem.tensor([1.0, 2.0, 3.0]))
+    tensor([[1., 0.],
+            [2., 3.]])
+    """
     n = round(-(1 + 2 * diag) / 2 + math.sqrt((1 + 2 * diag) ** 2 / 4 + 2 * vec.shape[-1] + abs(diag) * (diag + 1)))
     rows, columns = tandem.tril_indices(n, n, offset=diag, device=vec.device).unbind(0)
     out = tandem.zeros((*vec.shape[:-1], n * n), dtype=vec.dtype, device=vec.device)
@@ -89,7 +95,12 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
-    """The lower triangles of matrices [*, N, N] up to the diagonal `diag`, row by row, as vectors."""
+    """The lower triangles of matrices [*, N, N] up to the diagonal `diag`, row by row, as vectors.
+
+    >>> import tandem
+    >>> tandem.distributions.transforms.tril_matrix_to_vec(tandem.tensor([[1.0, 0.0], [2.0, 3.0]]))
+    tensor([1., 2., 3.])
+    """
     n = mat.shape[-1]
     if not -n <= diag < n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")

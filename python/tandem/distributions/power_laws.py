@@ -1,4 +1,5 @@
-"""Powers and ratios of simpler draws: Pareto, Weibull, Kumaraswamy, FisherSnedecor, and LogisticNormal."""
+"""Powers and ratios of simpler draws: Pareto, also generalised, Weibull, Kumaraswamy, FisherSnedecor, and
+LogisticNormal."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tandem.distributions.normal import Normal, Uniform
 from tandem.distributions.transformed_distribution import TransformedDistribution
 from tandem.distributions.transforms import AffineTransform, ExpTransform, PowerTransform, StickBreakingTransform
 
-__all__ = ["FisherSnedecor", "Kumaraswamy", "LogisticNormal", "Pareto", "Weibull"]
+__all__ = ["FisherSnedecor", "GeneralizedPareto", "Kumaraswamy", "LogisticNormal", "Pareto", "Weibull"]
 
 Number = float | Tensor
 
@@ -70,6 +71,88 @@ class Pareto(_OfParameters):
 
     def entropy(self) -> Tensor:
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
+
+
+class GeneralizedPareto(Distribution):
+    """GeneralizedPareto(loc, scale, concentration): of c = concentration and z = (x - loc) / scale, which is at least 0
+    and for a negative c at most -1 / c, the density is (1 + c z)^(-1 / c - 1) / scale, for c = 0 exp(-z) / scale.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.GeneralizedPareto(0.0, 1.0, 0.5).mean
+        tensor(2.)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+    has_rsample = True
+    _event_dims = {"loc": 0, "scale": 0, "concentration": 0}
+
+    def __init__(self, loc: Number, scale: Number, concentration: Number, validate_args: bool | None = None):
+        self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
+        super().__init__(self.loc.size(), validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:
+        end = self.loc - self.scale / self.concentration
+        return constraints.interval(self.loc, tandem.where(self.concentration < 0, end, math.inf))
+
+    def _split(self) -> tuple[Tensor, Tensor]:
+        """Where the concentration counts as 0, and one that can be divided by."""
+        zero = tandem.isclose(self.concentration, tandem.zeros_like(self.concentration))
+        return zero, tandem.where(zero, 1.0, self.concentration)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        return self.icdf(tandem.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
+
+    def _place(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return (value - self.loc) / self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        z = self._place(value)
+        zero, c = self._split()
+        power = 1 / c + 1
+        # For c = -1, a uniform one, the power is 0 whatever the logarithm is.
+        general = tandem.where(power == 0, power, power * tandem.log1p(c * z))
+        return -self.scale.log() - tandem.where(zero, z, general)
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability of a larger value."""
+        z = self._place(value)
+        zero, c = self._split()
+        return tandem.where(zero, -z, -tandem.log1p(c * z) / c)
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        """The logarithm of `cdf`."""
+        return tandem.log1p(-self.log_survival_function(value).exp())
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return self.log_cdf(value).exp()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        zero, c = self._split()
+        log = tandem.log1p(-value)
+        return tandem.where(zero, self.loc - self.scale * log, self.loc + self.scale / c * tandem.expm1(-c * log))
+
+    @property
+    def mean(self) -> Tensor:
+        finite = self.concentration < 1
+        mean = self.loc + self.scale / (1 - tandem.where(finite, self.concentration, 0.5))
+        return tandem.where(finite, mean, math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        finite = self.concentration < 0.5
+        c = tandem.where(finite, self.concentration, 0.25)
+        return tandem.where(finite, self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)), math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + self.concentration + 1
 
 
 class Weibull(_OfParameters):

@@ -6,6 +6,7 @@ They nest in any way, and run eagerly, in `lazy` blocks and inside compiled func
 from __future__ import annotations
 
 from tandem.func._functional_call import functional_call, stack_module_state
+from tandem.func._functionalize import functionalize, replace_all_batch_norm_modules_
 from tandem.func._transforms import (
     grad,
     grad_and_value,
@@ -21,6 +22,7 @@ from tandem.func._vmap import vmap
 
 __all__ = [
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
@@ -28,6 +30,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "value_and_grad",
     "vjp",

@@ -9,7 +9,12 @@ import tandem
 from tandem import Tensor
 from tandem.nn.common_types import _size_any_t
 
-__all__ = ["fractional_max_pool2d", "fractional_max_pool3d"]
+__all__ = [
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+]
 
 _core = tandem._C._nn
 
@@ -61,3 +66,33 @@ def _each(value: Any, dims: int) -> list[Any]:
 
 
 fractional_max_pool2d, fractional_max_pool3d = _fractional_max_pool(2), _fractional_max_pool(3)
+
+
+def _with_indices(dims: int) -> Callable[..., Any]:
+    pool = (fractional_max_pool2d, fractional_max_pool3d)[dims - 2]
+
+    def pool_with_indices(
+        input: Tensor,
+        kernel_size: _size_any_t,
+        output_size: _size_any_t | None = None,
+        output_ratio: float | Sequence[float] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        return pool(input, kernel_size, output_size, output_ratio, True, _random_samples)
+
+    pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"{pool.__name__}_with_indices"
+    shape = ", ".join(["1", "1"] + ["6"] * dims)
+    pool_with_indices.__doc__ = f"""`{pool.__name__}` and the flat place of each value, whatever `return_indices` is.
+
+    Example:
+        >>> import tandem
+        >>> x = tandem.ones({shape})
+        >>> values, places = tandem.nn.functional.{pool.__name__}_with_indices(x, 2, output_size=3)
+        >>> values.shape == places.shape
+        True
+    """
+    return pool_with_indices
+
+
+fractional_max_pool2d_with_indices, fractional_max_pool3d_with_indices = _with_indices(2), _with_indices(3)

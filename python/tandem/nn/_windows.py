@@ -18,9 +18,15 @@ __all__ = [
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d_with_indices",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_pool1d_with_indices",
+    "max_pool2d_with_indices",
+    "max_pool3d_with_indices",
     "max_unpool1d",
     "max_unpool2d",
     "max_unpool3d",
@@ -194,6 +200,54 @@ def _adaptive_max_pool(dims: int) -> _AdaptiveMaxPool:
 
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive_avg_pool(n) for n in (1, 2, 3))
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive_max_pool(n) for n in (1, 2, 3))
+
+
+def _with_indices(pool: _MaxPool) -> Callable[..., tuple[Tensor, Tensor]]:
+    base = pool.__name__  # type: ignore[attr-defined]  # a function
+
+    def max_pool_with_indices(
+        input: Tensor,
+        kernel_size: _size_any_t,
+        stride: _size_any_t | None = None,
+        padding: _size_any_t = 0,
+        dilation: _size_any_t = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        return pool(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices=True)
+
+    return _named(max_pool_with_indices, f"{base}_with_indices", _indices_doc(base, "2"))
+
+
+def _adaptive_with_indices(pool: _AdaptiveMaxPool) -> Callable[..., tuple[Tensor, Tensor]]:
+    base = pool.__name__  # type: ignore[attr-defined]  # a function
+
+    def adaptive_max_pool_with_indices(
+        input: Tensor, output_size: _size_any_opt_t, return_indices: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        return pool(input, output_size, return_indices=True)
+
+    return _named(adaptive_max_pool_with_indices, f"{base}_with_indices", _indices_doc(base, "3"))
+
+
+def _indices_doc(base: str, size: str) -> str:
+    dims = int(base[-2])
+    return f"""`{base}` and the flat place of each value among the last {dims} dims, int64, in any case.
+
+    Example:
+        >>> import tandem
+        >>> values, places = tandem.nn.functional.{base}_with_indices(tandem.zeros({_sized("6", dims)}), {size})
+        >>> values.shape == places.shape
+        True
+    """
+
+
+max_pool1d_with_indices = _with_indices(max_pool1d)
+max_pool2d_with_indices = _with_indices(max_pool2d)
+max_pool3d_with_indices = _with_indices(max_pool3d)
+adaptive_max_pool1d_with_indices = _adaptive_with_indices(adaptive_max_pool1d)
+adaptive_max_pool2d_with_indices = _adaptive_with_indices(adaptive_max_pool2d)
+adaptive_max_pool3d_with_indices = _adaptive_with_indices(adaptive_max_pool3d)
 
 
 def _tuple_of(value: _size_any_t, count: int) -> tuple[int, ...]:

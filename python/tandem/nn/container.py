@@ -85,10 +85,10 @@ class _ModuleSequence(Module):
         self._replace_all(modules)
         return self
 
-    def pop(self, index: int = -1) -> Module:
-        """Remove and return the module at `index`."""
-        module = self._modules[self._key(index)]
-        del self[index]
+    def pop(self, key: int | slice = -1) -> Module:
+        """Remove and return the module at the index `key`; of a slice, one that holds those modules."""
+        module: Module = self[key]  # type: ignore[index]
+        del self[key]
         return module
 
 
@@ -136,6 +136,10 @@ class Sequential(_ModuleSequence):
 
     def __iadd__(self, other: Sequential) -> Self:
         return self.extend(other)
+
+    def extend(self, sequential: Iterable[Module]) -> Self:
+        """Add modules at the end; returns self."""
+        return super().extend(sequential)
 
     def forward(self, input: Any) -> Any:
         for module in self._modules.values():

@@ -138,3 +138,19 @@ class ConversionMethods:
     def cuda(self, device: Device = None) -> Self:
         """Move to a GPU; the tensors' own clear error where there is none."""
         return self._apply(lambda t: t.cuda(device))
+
+    def xpu(self, device: Device = None) -> Self:
+        """RuntimeError where there is a tensor: this build has no devices of that kind."""
+        return self._apply(lambda t: t.xpu(device))
+
+    def ipu(self, device: Device = None) -> Self:
+        """RuntimeError where there is a tensor: this build has no devices of that kind."""
+        return self._apply(lambda t: t.ipu(device))
+
+    def mtia(self, device: Device = None) -> Self:
+        """RuntimeError where there is a tensor: this build has no devices of that kind."""
+        return self._apply(lambda t: t.mtia(device))
+
+    def share_memory(self) -> Self:
+        """The module itself: other processes get copies of what they are sent, as of `Tensor.share_memory_`."""
+        return self._apply(lambda t: t.share_memory_())

@@ -8,7 +8,7 @@ are compositions of differentiable tensor operations: dropout in `_dropout.py`, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import tandem
 from tandem import Tensor
@@ -24,6 +24,7 @@ from tandem.nn._windows import *  # noqa: F403
 _core = tandem._C._nn
 _P = ParamSpec("_P")
 
+conv_tbc = tandem.conv_tbc
 conv1d = _core.conv1d
 conv2d = _core.conv2d
 conv3d = _core.conv3d
@@ -41,6 +42,7 @@ fold = _core.fold
 pixel_shuffle = _core.pixel_shuffle
 pixel_unshuffle = _core.pixel_unshuffle
 channel_shuffle = _core.channel_shuffle
+native_channel_shuffle = tandem.native_channel_shuffle
 gelu = _core.gelu
 layer_norm = _core.layer_norm
 group_norm = _core.group_norm
@@ -50,14 +52,11 @@ scaled_dot_product_attention = _core.scaled_dot_product_attention
 linear = _core.linear
 normalize = _core.normalize
 one_hot = _core.one_hot
-max_pool1d_with_indices = _core.max_pool1d_with_indices
 fractional_max_pool = _core.fractional_max_pool
 lp_pool1d = _core.lp_pool1d
 lp_pool2d = _core.lp_pool2d
 lp_pool3d = _core.lp_pool3d
 pdist = _core.pdist
-max_pool2d_with_indices = _core.max_pool2d_with_indices
-max_pool3d_with_indices = _core.max_pool3d_with_indices
 sigmoid = tandem.sigmoid
 tanh = tandem.tanh
 
@@ -188,6 +187,70 @@ threshold_ = _in_place(threshold, ", 0.0, 0.0")
 rrelu_ = _in_place(rrelu)
 
 
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """`cross_entropy(linear(input, linear_weight, linear_bias), target)`.
+
+    Args:
+        input: [F] or [N, F].
+        linear_weight: [C, F], or [C, d1, ..., F] for scores [N, C, d1, ...] of an input [N, F].
+        target: what `cross_entropy` takes with these scores.
+        linear_bias: the sizes of `linear_weight` but the last.
+        ignore_index: None is -100; it is for targets that are classes.
+        options: None: others make PyTorch compute in pieces, which have no effect here.
+
+    `weight`, `reduction` and `label_smoothing` are those of `cross_entropy`. RuntimeError for other shapes.
+
+    Example:
+        >>> import tandem
+        >>> x, w = tandem.zeros(1, 3), tandem.ones(2, 3)
+        >>> tandem.nn.functional.linear_cross_entropy(x, w, tandem.tensor([1]))
+        tensor(0.6931)
+    """
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
+    if linear_weight.dim() > 2 and input.dim() != 2:
+        raise RuntimeError(
+            f"expected input with dimensionality 2 for linear_weight of shape {list(linear_weight.shape)}, got "
+            f"{input.dim()}"
+        )
+    if linear_weight.shape[-1] != input.shape[-1]:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got shapes "
+            f"{list(input.shape)} and {list(linear_weight.shape)}"
+        )
+    if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
+        raise RuntimeError(
+            f"expected linear_bias shape {tuple(linear_weight.shape[:-1])}, got {tuple(linear_bias.shape)}"
+        )
+    flat_bias = None if linear_bias is None else linear_bias.reshape(-1)
+    scores = linear(input, linear_weight.reshape(-1, input.shape[-1]), flat_bias)
+    scores = scores.reshape([*input.shape[:-1], *linear_weight.shape[:-1]])
+    if ignore_index is not None and target.shape == scores.shape:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    ignored = -100 if ignore_index is None else ignore_index
+    return cross_entropy(
+        scores,
+        target,
+        weight,
+        ignore_index=ignored,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+    )
+
+
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -256,4 +319,4 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
 
 
 __all__ = [name for name in dir() if not name.startswith("_") and callable(globals()[name])]
-__all__ = sorted(set(__all__) - {"Callable", "ParamSpec", "Sequence", "Tensor"})
+__all__ = sorted(set(__all__) - {"Any", "Callable", "ParamSpec", "Sequence", "Tensor"})

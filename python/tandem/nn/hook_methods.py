@@ -45,6 +45,22 @@ class _WithoutModule:
         return self.hook(*args)
 
 
+class _RegularBackwardHook:
+    """A forward hook that has a backward hook of the older kind called by the last operation of a call."""
+
+    def __init__(self, hook: Callable[..., Any]) -> None:
+        self.hook = hook
+
+    def __call__(self, module: Any, args: Any, output: Any) -> None:
+        while isinstance(output, (dict, list, tuple)) and output:
+            inner = [v for v in output.values() if hasattr(v, "grad_fn")] if isinstance(output, dict) else output
+            output = inner[0] if inner else None
+        node = getattr(output, "grad_fn", None)
+        if node is not None:
+            hook = self.hook
+            node.register_hook(lambda grad_input, grad_output: hook(module, grad_input, grad_output))
+
+
 class HookMethods:
     """The hooks of a module; `Module` derives from it and holds the dicts named in `HOOK_DICTS`.
 
@@ -160,13 +176,30 @@ class HookMethods:
             _forward_hooks_always_called=always_call,
         )
 
+    def _need_one_kind(self, others: bool) -> None:
+        if others:
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only "
+                "one of them."
+            )
+
+    def register_backward_hook(self, hook: Callable[[Self, Any, Any], Any]) -> RemovableHandle:
+        """Deprecated for `register_full_backward_hook`: call `hook(module, grad_input, grad_output)` when the last
+        operation of the module passes its gradients on; `grad_input` are those of that operation.
+
+        A returned tuple replaces them. RuntimeError where the module has full backward hooks.
+        """
+        self._need_one_kind(bool(self._backward_hooks))
+        return self._add_hook("_forward_hooks", _RegularBackwardHook(hook))
+
     def register_full_backward_hook(
         self, hook: Callable[[Self, Any, Any], Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
 
-        A returned tuple replaces `grad_input`.
+        A returned tuple replaces `grad_input`. RuntimeError where the module has hooks of `register_backward_hook`.
         """
+        self._need_one_kind(any(isinstance(h, _RegularBackwardHook) for h in self._forward_hooks.values()))
         return self._add_hook("_backward_hooks", hook, prepend)
 
     def register_full_backward_pre_hook(

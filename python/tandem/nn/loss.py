@@ -7,11 +7,17 @@ that compare scores with a margin are in `margin_loss.py`, and can be imported f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
+import tandem
 from tandem import Tensor
+from tandem.nn import functional as F
 from tandem.nn._loss import _Loss, _PairLoss, _WeightedLoss
+from tandem.nn.linear import Linear
 from tandem.nn.margin_loss import *  # noqa: F403
+from tandem.types import Device
 
 __all__ = [
     "BCELoss",
@@ -22,6 +28,7 @@ __all__ = [
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
+    "LinearCrossEntropyLoss",
     "MSELoss",
     "NLLLoss",
     "NLLLoss2d",
@@ -137,6 +144,64 @@ class CrossEntropyLoss(_WeightedLoss):
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """`CrossEntropyLoss` of what a linear layer of its own, `linear`, makes of the input.
+
+    Args:
+        in_features: the input's last size.
+        num_classes: C.
+        out_features: further sizes d1, ... of the scores [N, C, d1, ...].
+        bias: whether the layer has one.
+        weight, ignore_index, label_smoothing: as of `nn.functional.linear_cross_entropy`, `options` too. RuntimeError
+            for a weight of another shape than [C], or a smoothing outside [0, 1].
+
+    Example:
+        >>> import tandem
+        >>> loss = tandem.nn.LinearCrossEntropyLoss(3, 2)
+        >>> loss(tandem.zeros(1, 3), tandem.tensor([1])).detach()
+        tensor(0.6931)
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: Any = None,
+    ) -> None:
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+        super().__init__(weight=weight, reduction=reduction)
+        self.num_classes, self.out_features = num_classes, tuple(out_features)
+        self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
+        rows = num_classes * math.prod(self.out_features)
+        self.linear = Linear(in_features, rows, bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        rows, bias = (self.num_classes, *self.out_features), self.linear.bias
+        return F.linear_cross_entropy(
+            input,
+            self.linear.weight.reshape([*rows, self.linear.in_features]),
+            target,
+            linear_bias=None if bias is None else bias.reshape(rows),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
 
 
 class NLLLoss(_WeightedLoss):

@@ -18,6 +18,7 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
+    "CrossMapLRN2d",
     "GroupNorm",
     "InstanceNorm1d",
     "InstanceNorm2d",
@@ -530,6 +531,31 @@ class LocalResponseNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(Module):
+    """x / (k + alpha / size * sum of squares over the channels at most (size - 1) // 2 away)^beta.
+
+    `LocalResponseNorm` of images [N, C, H, W] for an odd `size`; ValueError for another number of dims.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.CrossMapLRN2d(1, alpha=1.0, beta=0.5, k=0.0)(tandem.full((1, 2, 1, 1), 3.0)).flatten()
+        tensor([1., 1.])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        around = 2 * ((self.size - 1) // 2) + 1
+        return F.local_response_norm(input, around, self.alpha * around / self.size, self.beta, self.k)
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -5,6 +5,7 @@ All work element by element and keep shape and dtype.
 
 from __future__ import annotations
 
+import warnings
 from typing import ClassVar
 
 import tandem
@@ -136,12 +137,18 @@ class RReLU(Activation):
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
+def _renamed(old: str, new: str, value: float) -> float:
+    warnings.warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=3)
+    return value
+
+
 class Hardtanh(Activation):
     """x limited to [min_val, max_val].
 
     Args:
         min_val, max_val: the limits; AssertionError if `min_val` is the larger.
         inplace: write into the input.
+        min_value, max_value: older names of the limits, which warn.
 
     Takes a tensor of numbers of any shape.
 
@@ -153,8 +160,19 @@ class Hardtanh(Activation):
 
     _shown: ClassVar[tuple[str, ...]] = ("min_val", "max_val")
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
         super().__init__()
+        if min_value is not None:
+            min_val = _renamed("min_value", "min_val", min_value)
+        if max_value is not None:
+            max_val = _renamed("max_value", "max_val", max_value)
         if min_val > max_val:
             raise AssertionError("max_val must be larger than min_val")
         self.min_val = min_val

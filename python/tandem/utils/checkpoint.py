@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -16,12 +17,20 @@ from tandem.utils._pytree import tree_leaves, tree_map
 
 __all__ = [
     "CheckpointError",
+    "CheckpointFunction",
+    "CheckpointPolicy",
+    "DefaultDeviceType",
+    "SelectiveCheckpointContext",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
+    "get_device_states",
     "noop_context_fn",
+    "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
 R = TypeVar("R")
@@ -108,6 +117,112 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
     """
     if not any(x.requires_grad for x in inputs if isinstance(x, _C.Tensor)):
         tandem._C._warn("None of the inputs have requires_grad=True. Gradients will be None", 3)
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """A block in which checkpoints are made with `debug`, which changes nothing: errors say what differs anyway.
+
+    >>> import tandem
+    >>> with tandem.utils.checkpoint.set_checkpoint_debug_enabled(True):
+    ...     pass
+    """
+    yield
+
+
+class DefaultDeviceType:
+    """The kind of device whose random numbers checkpoints preserve beside the CPU's: all that are used are.
+
+    >>> import tandem
+    >>> tandem.utils.checkpoint.DefaultDeviceType.get_device_type()
+    'cuda'
+    """
+
+    _kind = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Remembered only."""
+        DefaultDeviceType._kind = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """What `set_device_type` was last given."""
+        return DefaultDeviceType._kind
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[tandem.Tensor]]:
+    """The GPUs that tensors among the arguments are on, and the state of the random numbers of each.
+
+    >>> import tandem
+    >>> tandem.utils.checkpoint.get_device_states(tandem.ones(2), 3)
+    ([], [])
+    """
+    on = [a.get_device() for a in tree_leaves(args) if isinstance(a, _C.Tensor) and not a.is_cpu]
+    return on, [tandem.cuda.get_rng_state(index) for index in on]
+
+
+def set_device_states(
+    devices: Sequence[int], states: Sequence[tandem.Tensor], *, device_type: str | None = None
+) -> None:
+    """Gives GPUs the states of random numbers that `get_device_states` told.
+
+    >>> import tandem
+    >>> tandem.utils.checkpoint.set_device_states([], [])
+    """
+    for index, state in zip(devices, states):
+        tandem.cuda.set_rng_state(state, index)
+
+
+class CheckpointPolicy(enum.Enum):
+    """What a policy of `create_selective_checkpoint_contexts` says of an operation.
+
+    >>> import tandem
+    >>> tandem.utils.checkpoint.CheckpointPolicy.MUST_SAVE.value
+    0
+    """
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+class SelectiveCheckpointContext:
+    """What a policy is given: `is_recompute` says whether it is the second run.
+
+    >>> import tandem
+    >>> tandem.utils.checkpoint.SelectiveCheckpointContext(is_recompute=False).is_recompute
+    False
+    """
+
+    def __init__(self, *, is_recompute: bool, **known: Any) -> None:
+        self.is_recompute = is_recompute
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Callable[..., Any] | list[Any], allow_cache_entry_mutation: bool = False
+) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """Contexts for `checkpoint(context_fn=)`. The second run computes everything again, so that results and gradients
+    are those of any policy; nothing is kept in memory for it, whatever the policy says.
+
+    Args:
+        policy_fn_or_list: a function, which is not called, or a list of operations. TypeError for anything else.
+        allow_cache_entry_mutation: accepted without effect.
+
+    >>> import tandem
+    >>> from functools import partial
+    >>> from tandem.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+    >>> contexts = partial(create_selective_checkpoint_contexts, lambda ctx, op, *args: CheckpointPolicy.MUST_SAVE)
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> checkpoint(tandem.exp, x, use_reentrant=False, context_fn=contexts).backward(); x.grad
+    tensor([2.7183])
+    """
+    if not isinstance(policy_fn_or_list, list) and not callable(policy_fn_or_list):
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    return contextlib.nullcontext(), contextlib.nullcontext()
 
 
 class _World:
@@ -220,6 +335,21 @@ class _Reentrant(Function):
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         tandem.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
         return (None, None, *(a.grad if isinstance(a, _C.Tensor) else None for a in args))
+
+
+class CheckpointFunction(_Reentrant):
+    """A checkpointed call as one node: `apply(function, preserve_rng_state, *args)`.
+
+    >>> import tandem
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> tandem.utils.checkpoint.CheckpointFunction.apply(tandem.exp, True, x).backward(); x.grad
+    tensor([2.7183])
+    """
+
+    @staticmethod
+    def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:  # type: ignore[override]
+        check_backward_validity(args)
+        return _Reentrant.forward(ctx, run_function, _World(preserve_rng_state), *args)
 
 
 class _Holder:

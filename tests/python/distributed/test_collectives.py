@@ -245,7 +245,8 @@ def test_groups():
         """
         assert dist.group.WORLD is dist.GroupMember.WORLD and dist.get_backend() == "gloo"
         front = dist.new_group([0, 1])
-        back = dist.new_group([3, 2])
+        back = dist.new_group([3, 2], sort_ranks=False)
+        assert dist.get_process_group_ranks(dist.new_group([rank for rank in (3, 2, 1, 0)])) == [0, 1, 2, 3]
         everyone = dist.new_group()
         mine = front if rank < 2 else back
         other = back if rank < 2 else front

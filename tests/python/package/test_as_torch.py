@@ -94,7 +94,7 @@ def test_what_is_shown_says_torch(tmp_path):
     [
         ("torch.flor", "AttributeError", "module 'torch' has no attribute 'flor'"),
         ("torch.nn.Lineaar", "AttributeError", "module 'torch.nn' has no attribute 'Lineaar'"),
-        ("torch.sparse.mm", "AttributeError", "module 'torch' has no attribute 'sparse'. Use dense tensors"),
+        ("torch.sparse_coo_tensor", "AttributeError", "has no attribute 'sparse_coo_tensor'. Use dense tensors"),
         ("from torch import flor", "ImportError", "'flor' from 'torch'. Did you mean 'floor'?"),
         ("from torch.nn import Lineaar", "ImportError", "'Lineaar' from 'torch.nn'. Did you mean 'Linear'?"),
         (
@@ -105,7 +105,7 @@ def test_what_is_shown_says_torch(tmp_path):
         ("import torch.flor", "ModuleNotFoundError", "No module named 'torch.flor'"),
         ("import torch._inductor.ir", "ModuleNotFoundError", "No module named 'torch._inductor'. Use tandem.compile"),
         ("import torch.ones", "ModuleNotFoundError", "No module named 'torch.ones': it is not a module"),
-        ("import torch.nn.quantized", "ModuleNotFoundError", "'torch.nn.quantized'. Use modules in float16"),
+        ("import torch.nn.qat", "ModuleNotFoundError", "'torch.nn.qat'. Use modules in float16"),
     ],
 )
 def test_an_absent_name_says_which_it_is(statement, error, words, tmp_path):

@@ -201,7 +201,6 @@ def test_names_can_be_imported(tmp_path):
         ("torch.onnx.export(None, (), 'x')", "torch.onnx.export is not part of Tandem. Use save and load"),
         ("torch.profiler.profile()", "torch.profiler.profile is not part of Tandem. Use TANDEM_LOG"),
         ("torch.optim.SparseAdam([])", "torch.optim.SparseAdam is not part of Tandem. Use optim.Adam"),
-        ("torch.futures.Future()", "torch.futures.Future is not part of Tandem. Use Python's concurrent.futures"),
         ("torch.fx.experimental.proxy_tensor.make_fx(abs)", "torch.fx.experimental.proxy_tensor.make_fx is not part"),
         ("torch.hub.load('owner/name', 'model')", "torch.hub.load(source='github') is not part of Tandem"),
         ("torch.ops.load_library('x.so')", "torch.ops.load_library is not part of Tandem"),
