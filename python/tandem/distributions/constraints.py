@@ -235,31 +235,37 @@ class _Bounded(Constraint):
 
 
 class _GreaterThan(_Bounded):
-    """Numbers > `bound`, a number or a tensor.
+    """Numbers > `lower_bound`, a number or a tensor.
 
     >>> import tandem
     >>> tandem.distributions.constraints.greater_than(1.0).check(tandem.tensor([1.0, 2.0]))
     tensor([False,  True])
     """
 
+    def __init__(self, lower_bound: float | Tensor):
+        super().__init__(lower_bound)
+
     def check(self, value: Tensor) -> Tensor:
         return self.bound < value
 
 
 class _GreaterThanEq(_Bounded):
-    """Numbers >= `bound`, a number or a tensor.
+    """Numbers >= `lower_bound`, a number or a tensor.
 
     >>> import tandem
     >>> tandem.distributions.constraints.greater_than_eq(1.0).check(tandem.tensor([1.0, 2.0]))
     tensor([True, True])
     """
 
+    def __init__(self, lower_bound: float | Tensor):
+        super().__init__(lower_bound)
+
     def check(self, value: Tensor) -> Tensor:
         return self.bound <= value
 
 
 class _LessThan(_Bounded):
-    """Numbers < `bound`, a number or a tensor.
+    """Numbers < `upper_bound`, a number or a tensor.
 
     >>> import tandem
     >>> tandem.distributions.constraints.less_than(2.0).check(tandem.tensor([1.0, 2.0]))
@@ -267,6 +273,9 @@ class _LessThan(_Bounded):
     """
 
     bound_name = "upper_bound"
+
+    def __init__(self, upper_bound: float | Tensor):
+        super().__init__(upper_bound)
 
     def check(self, value: Tensor) -> Tensor:
         return value < self.bound

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import tandem
 from tandem.nn import state_dict as _state
@@ -57,8 +57,12 @@ class Module(HookMethods, ConversionMethods):
     _non_persistent_buffers_set: set[str]
     _state_version = 1  # of the layout of this class's entries in a state_dict
 
+    # Whether the arguments of the constructor are for the next class in line, of several that a class derives from.
+    call_super_init: ClassVar[bool] = False
+    dump_patches: ClassVar[bool] = False  # of no effect, as in PyTorch
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if args or kwargs:
+        if (args or kwargs) and not self.call_super_init:
             given = next(iter(kwargs)) if kwargs else None
             what = (
                 f"got an unexpected keyword argument '{given}'" if given else f"takes 1 argument, {len(args) + 1} given"
@@ -72,6 +76,8 @@ class Module(HookMethods, ConversionMethods):
         own["_modules"] = {}
         for name in HOOK_DICTS:
             own[name] = OrderedDict()
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What a call computes; every subclass defines it."""

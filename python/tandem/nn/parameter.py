@@ -161,13 +161,20 @@ class UninitializedBuffer(_Uninitialized, Buffer):
 
     cls_to_become = Buffer
 
-    def __new__(cls, requires_grad: bool = False, device: Device = None, dtype: tandem.dtype | None = None) -> Self:
-        return super().__new__(cls, tandem.empty(0, device=device, dtype=dtype).requires_grad_(requires_grad))
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
+        persistent: bool = True,
+    ) -> Self:
+        empty = tandem.empty(0, device=device, dtype=dtype).requires_grad_(requires_grad)
+        return super().__new__(cls, empty, persistent=persistent)
 
 
-def is_lazy(tensor: object) -> TypeGuard[_Uninitialized]:
+def is_lazy(param: object) -> TypeGuard[_Uninitialized]:
     """Whether it is a parameter or buffer without a shape yet."""
-    return isinstance(tensor, _Uninitialized)
+    return isinstance(param, _Uninitialized)
 
 
 def forget_gradient(param: tandem.Tensor, set_to_none: bool) -> None:

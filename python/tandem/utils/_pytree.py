@@ -262,17 +262,17 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], 
 
 
 def tree_map_only(
-    type_or_types_or_pred: Any, /, fn: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
     """`tree_map` over the leaves of a class, of several, or that a predicate holds of."""
-    return tree_map(map_only(type_or_types_or_pred)(fn), tree, is_leaf=is_leaf)
+    return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_map_only_(
-    type_or_types_or_pred: Any, /, fn: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
-    """Call `fn` as `tree_map_only` does, for what it changes; `tree` itself."""
-    return tree_map_(map_only(type_or_types_or_pred)(fn), tree, is_leaf=is_leaf)
+    """Call `func` as `tree_map_only` does, for what it changes; `tree` itself."""
+    return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:

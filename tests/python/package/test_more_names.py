@@ -17,6 +17,7 @@ import tandem
 from tandem import distributions, futures, nn
 from tandem._module_names import lacking
 from tandem.futures import Future
+from tandem.utils import _pytree as pytree
 from tandem.utils import checkpoint as checkpoints
 from tandem.utils import weak
 
@@ -421,3 +422,25 @@ def test_older_settings_of_autocast():
         tandem.set_autocast_cpu_dtype(tandem.bfloat16)
     tandem.set_autocast_gpu_dtype(tandem.float16)
     assert tandem.get_autocast_gpu_dtype() is tandem.float16
+
+
+def test_keywords_by_their_names():
+    bounds = distributions.constraints
+    assert bounds.greater_than(lower_bound=1.0).lower_bound == bounds.greater_than_eq(lower_bound=1.0).lower_bound == 1
+    assert bounds.less_than(upper_bound=2.0).upper_bound == 2
+    assert not nn.UninitializedBuffer(persistent=False).persistent and nn.UninitializedBuffer().persistent
+    assert nn.parameter.is_lazy(param=nn.UninitializedBuffer())
+    assert pytree.tree_map_only(int, func=lambda x: -x, tree=[1, 2.0]) == [-1, 2.0]
+
+
+def test_constructors_of_several_classes():
+    class Named:
+        def __init__(self, name):
+            self.name = name
+
+    class Both(nn.Module, Named):
+        call_super_init = True
+
+    assert Both("n").name == "n" and Both("n").training
+    with pytest.raises(TypeError, match="takes 1 argument, 2 given"):
+        nn.Module("n")
