@@ -213,9 +213,8 @@ void Tape::checkWrite(const Tensor& into, bool needsGrad) {
     refreshView(t);
     TensorImpl* base = t->viewBase.get();
     AutogradMeta* m = metaOf(base);
-    const AutogradMeta* own = metaOf(t);
-    const bool leaf =
-        base->requiresGrad ? m == nullptr || !m->gradFn : t->requiresGrad && (own == nullptr || !own->gradFn);
+    // Where the base needs no gradient, what does is a view that was made a leaf, or a view of one.
+    const bool leaf = base->requiresGrad ? m == nullptr || !m->gradFn : t->requiresGrad;
     if (leaf) fail("a view of a leaf Variable that requires grad is being used in an in-place operation.");
     return;
   }

@@ -161,7 +161,13 @@ def test_map2():
 
 
 def test_writes_to_a_view_that_is_a_leaf():
-    for write in (lambda x: x.add_(1), lambda x: nn.functional.selu(x, inplace=True), lambda x: x.copy_(x.detach())):
+    for write in (
+        lambda x: x.add_(1),
+        lambda x: nn.functional.selu(x, inplace=True),
+        lambda x: x.copy_(x.detach()),
+        lambda x: x.__setitem__(0, 1),
+        lambda x: x[:, 1].zero_(),
+    ):
         x = rising(2, 2).requires_grad_()
         with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
             write(x)
