@@ -104,6 +104,11 @@ void someRows(std::int64_t rows, std::int64_t k, const T* a, std::int64_t lda, c
   }
 }
 
+/// Have panels with elements in the first vector only tiles of their own? For float64 these would take more of the
+/// library than they save time.
+template <class T>
+constexpr bool kHalves = sizeof(T) == sizeof(float);
+
 /// All rows of a block against one panel.
 template <class V, class T = typename V::Scalar>
 void blockTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, const PlacedRows<T>& a, const T* panel,
@@ -114,16 +119,19 @@ void blockTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, co
   std::int64_t tiles = (rows + V::kRows - 1) / V::kRows;
   for (std::int64_t t = 0, i = 0, r = 0; t < tiles; ++t, i += r) {
     r = a.columns ? std::min<std::int64_t>(V::kRows, rows - i) : (rows - i + tiles - t - 1) / (tiles - t);
-    const bool half = columns <= V::kLanes, whole = columns == (half ? V::kLanes : width);
+    const bool half = kHalves<T> && columns <= V::kLanes, whole = columns == (half ? V::kLanes : width);
     T* to = whole ? c + i * ldc : edge;
     std::int64_t ld = whole ? ldc : width;
-    if (a.columns) {
-      const auto rowsOf = half ? someRows<V, V::kRows, 1, true> : someRows<V, V::kRows, 2, true>;
-      rowsOf(r, k, a.data + t * a.groupStride, a.step, panel, to, ld, whole && add);
-    } else {
-      const auto rowsOf = half ? someRows<V, V::kRows, 1, false> : someRows<V, V::kRows, 2, false>;
-      rowsOf(r, k, a.data + i * a.rowStride, a.rowStride, panel, to, ld, whole && add);
-    }
+    const auto rowsOf = [&]<int Vectors>(std::integral_constant<int, Vectors>) {
+      if (a.columns)
+        someRows<V, V::kRows, Vectors, true>(r, k, a.data + t * a.groupStride, a.step, panel, to, ld, whole && add);
+      else
+        someRows<V, V::kRows, Vectors, false>(r, k, a.data + i * a.rowStride, a.rowStride, panel, to, ld, whole && add);
+    };
+    if (half)
+      rowsOf(std::integral_constant<int, kHalves<T> ? 1 : 2>());
+    else
+      rowsOf(std::integral_constant<int, 2>());
     if (whole) continue;
     for (std::int64_t y = 0; y < r; ++y)
       for (std::int64_t x = 0; x < columns; ++x) {
