@@ -1,15 +1,13 @@
 // Blocks of a matrix, transposed in registers of AVX2, which AVX-512 has as well. Included inside a file's own
 // namespace, below the pragma that sets the instruction set.
 
+namespace of_avx2 {
+#include "runtime/lib/vectors_avx2.h"
+}  // namespace of_avx2
+
 /// Blocks of kBlock x kBlock. `columns`: vector x has element x of each of the rows that begin at row(i).
-struct FloatBlocks {
-  static constexpr std::int64_t kBlock = 8;
-  using Vector = __m256;
-  static Vector zero() { return _mm256_setzero_ps(); }
-  static Vector broadcast(float x) { return _mm256_set1_ps(x); }
-  static Vector add(Vector a, Vector b) { return _mm256_add_ps(a, b); }
-  static Vector fma(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
-  static void store(float* p, Vector v) { _mm256_storeu_ps(p, v); }
+struct FloatBlocks : of_avx2::Floats {
+  static constexpr std::int64_t kBlock = kLanes;
   template <class Row>
   [[gnu::always_inline]] static void columns(Row row, Vector (&to)[kBlock]) {
     __m256 r[8], t[4];
@@ -31,14 +29,8 @@ struct FloatBlocks {
     }
   }
 };
-struct DoubleBlocks {
-  static constexpr std::int64_t kBlock = 4;
-  using Vector = __m256d;
-  static Vector zero() { return _mm256_setzero_pd(); }
-  static Vector broadcast(double x) { return _mm256_set1_pd(x); }
-  static Vector add(Vector a, Vector b) { return _mm256_add_pd(a, b); }
-  static Vector fma(Vector a, Vector b, Vector c) { return _mm256_fmadd_pd(a, b, c); }
-  static void store(double* p, Vector v) { _mm256_storeu_pd(p, v); }
+struct DoubleBlocks : of_avx2::Doubles {
+  static constexpr std::int64_t kBlock = kLanes;
   template <class Row>
   [[gnu::always_inline]] static void columns(Row row, Vector (&to)[kBlock]) {
     __m256d a = _mm256_loadu_pd(row(0)), b = _mm256_loadu_pd(row(1)), c = _mm256_loadu_pd(row(2)),

@@ -65,6 +65,11 @@ def sinc(x):
     return mp.sin(x) / x
 
 
+def trigamma(x):
+    """By reflection left of zero, where mpmath would step from number to number."""
+    return (mp.pi / mp.sinpi(x)) ** 2 - mp.psi(1, 1 - x) if x < 0 else mp.psi(1, x)
+
+
 # name: function, reference, limits at -inf and +inf, domain
 FUNCTIONS = {
     "exp": (tandem.exp, mp.exp, 0.0, INF),
@@ -120,7 +125,7 @@ LESS_EXACT = {
     "bessel_y1": (special.bessel_y1, exact.bessel_y(1), NAN, 0.0, 0),
     "spherical_bessel_j0": (special.spherical_bessel_j0, lambda x: mp.sin(x) / x, 0.0, 0.0),
     "airy_ai": (special.airy_ai, exact.airy_ai, 0.0, 0.0),
-    "trigamma": (lambda x: special.polygamma(1, x), lambda x: mp.psi(1, x), NAN, 0.0),
+    "trigamma": (lambda x: special.polygamma(1, x), trigamma, NAN, 0.0),
     "erfcx": (special.erfcx, exact.erfcx, INF, 0.0),
     "log_ndtr": (special.log_ndtr, exact.log_ndtr, -INF, -0.0),
     "ndtri": (special.ndtri, exact.ndtri, NAN, NAN, 0, 1),
