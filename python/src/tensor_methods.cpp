@@ -32,8 +32,7 @@ namespace {
 using P = ParamType;
 constexpr ParamSpec kSelf = {"input", P::Tensor, false, false};
 
-// ---- sizes and memory
-// -------------------------------------------------------------------------------------------------
+// ---- sizes and memory ----
 
 constexpr ParamSpec sizeParams[] = {kSelf, {"dim", P::OptionalInt, true, false}};
 constexpr Signature sizeSigs[] = {{"size", sizeParams, [](ParsedArgs& a) -> PyObject* {
@@ -106,8 +105,7 @@ constexpr Signature cloneSigs[] = {
        return wrap(copyIn(a.tensor(0), format(a, 1, MemoryFormat::Preserve), a.tensor(0).dtype(), "clone"));
      }}};
 
-// ---- reading
-// ----------------------------------------------------------------------------------------------------------
+// ---- reading ----
 
 PyObject* itemObject(const Tensor& t) {
   if (t.numel() != 1) fail("a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
@@ -120,9 +118,8 @@ PyObject* tolist(PyObject* self, PyObject*) {
   return plain(self, [](const Tensor& t) { return toList(t); });
 }
 PyObject* numpyOf(const Tensor& t, bool force) {
-  if (autograd::requiresGrad(t) && gradEnabled() && !force) {
+  if (autograd::requiresGrad(t) && gradEnabled() && !force)
     fail("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
-  }
   return toNumpy(t);
 }
 constexpr ParamSpec numpyParams[] = {kSelf, {"force", P::Bool, true, true}};
@@ -146,8 +143,7 @@ constexpr Signature arrayWrapSigs[] = {{"__array_wrap__", arrayWrapParams, [](Pa
                                           return wrap(fromBuffer(array.get(), false));
                                         }}};
 
-// ---- conversion
-// -------------------------------------------------------------------------------------------------------
+// ---- conversion ----
 
 Tensor converted(const Tensor& t, DType dtype, bool copy, MemoryFormat f = MemoryFormat::Preserve) {
   return t.dtype() == dtype && (f == MemoryFormat::Preserve || formatOf(t) == f) && !copy ? t
@@ -300,8 +296,7 @@ constexpr Signature newTensorSigs[] = {{"new_tensor", newTensorParams, [](Parsed
                                                           a.boolean(4));
                                         }}};
 
-// ---- writes
-// -----------------------------------------------------------------------------------------------------------
+// ---- writes ----
 
 constexpr ParamSpec copyParams[] = {kSelf, {"src", P::Operand, false, false}, {"non_blocking", P::Bool, true, false}};
 constexpr Signature copySigs[] = {{"copy_", copyParams, [](ParsedArgs& a) -> PyObject* {
@@ -403,8 +398,7 @@ constexpr Signature equalSigs[] = {{"equal", otherParams, [](ParsedArgs& a) -> P
                                       return x.shape() == y.shape() ? itemObject(ops::all(ops::eq(x, y))) : wrap(false);
                                     }}};
 
-// ---- autograd
-// -----------------------------------------------------------------------------------------------------------
+// ---- autograd ----
 
 constexpr ParamSpec requiresGradParams[] = {kSelf, {"requires_grad", P::Bool, true, false}};
 constexpr Signature requiresGradSigs[] = {{"requires_grad_", requiresGradParams, [](ParsedArgs& a) -> PyObject* {
@@ -450,8 +444,7 @@ constexpr Signature asSubclassSigs[] = {{"as_subclass", asSubclassParams, [](Par
                                            return wrapAs(classOf(a.object(1)), ops::alias(a.tensor(0)));
                                          }}};
 
-// ---- methods written in Python (tandem/_support.py)
-// -------------------------------------------------------------------
+// ---- methods written in Python (tandem/_support.py) ----
 
 template <Name name, Name method>
 PyObject* support(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
@@ -480,16 +473,10 @@ PyMethodDef inPython(const char* doc) {
           METH_FASTCALL | METH_KEYWORDS, doc};
 }
 
-template <std::size_t N>
-consteval Name<N - 3> behindTo(const Name<N>& name) {
-  char rest[N - 3];
-  std::copy(name.text + 3, name.text + N, rest);
-  return Name<N - 3>(rest);
-}
 /// The method of a kind of devices that is written in Python as `to_` and its name.
 template <Name name>
 PyMethodDef toDevices(const char* doc) {
-  return inPython<name, behindTo(name)>(doc);
+  return inPython<name, name.template from<3>()>(doc);
 }
 
 }  // namespace

@@ -21,6 +21,13 @@ struct Name {
   char text[N];
   // NOLINTNEXTLINE(google-explicit-constructor): written as plain strings
   constexpr Name(const char (&s)[N]) { std::copy(s, s + N, text); }
+  /// Without its first letters.
+  template <std::size_t Letters>
+  [[nodiscard]] consteval Name<N - Letters> from() const {
+    char rest[N - Letters];
+    std::copy(text + Letters, text + N, rest);
+    return rest;
+  }
 };
 
 /// Has there been a tensor of a class that says what operations do?
