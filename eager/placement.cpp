@@ -17,6 +17,13 @@ Device deviceOf(std::span<const Operand> operands) {
   return device;
 }
 
+/// `op` may be what a composite with checks of its own calls in the end.
+[[noreturn, gnu::noinline, gnu::cold]] void failMixed(std::string_view op, Device a, Device b) {
+  if (op.ends_with("_plain")) op.remove_suffix(std::string_view("_plain").size());
+  fail("Expected all tensors to be on the same device, but found at least two devices, ", deviceName(a), " and ",
+       deviceName(b), "! (when checking the arguments of ", op, ")");
+}
+
 }  // namespace
 
 Tensor toDevice(const Tensor& t, Device device) {
@@ -34,12 +41,7 @@ Placement::Placement(const char* op, std::span<const Operand> operands, Device d
     if (!operands[i].isTensor() || !operands[i].tensor().defined()) continue;
     const Tensor& t = operands[i].tensor();
     if (t.device() == device) continue;
-    if (t.dim() != 0 || !t.device().isCpu()) {
-      std::string_view name(op);  // of what a composite with checks of its own calls in the end
-      if (name.ends_with("_plain")) name.remove_suffix(std::string_view("_plain").size());
-      fail("Expected all tensors to be on the same device, but found at least two devices, ", deviceName(device),
-           " and ", deviceName(t.device()), "! (when checking the arguments of ", name, ")");
-    }
+    if (t.dim() != 0 || !t.device().isCpu()) failMixed(op, device, t.device());
     if (own_.empty()) {
       own_.assign(operands.begin(), operands.end());
       moved_.reserve(operands.size());
