@@ -29,10 +29,12 @@ void asksClass(Observer& o, Args args, Py_ssize_t n) {
 void asksAbstract(Observer& o, Args args, Py_ssize_t n) {
   asksClass(o, args, n);
   if (n != 2 || !o.proved()) return;
-  // Abstract classes keep what they said of a class. Their code, which is asked the first time, is run here, unwatched.
+  // Abstract classes keep what they said of a class until one is registered. Their code, which is asked the first time,
+  // is run here, unwatched.
   static_cast<void>(PyObject_IsInstance(args[1], args[0]));
   if (PyType_Check(args[1])) static_cast<void>(PyObject_IsSubclass(args[1], args[0]));
   PyErr_Clear();
+  o.guards().abstractClasses();
 }
 /// Goes through its arguments.
 void iterates(Observer& o, Args args, Py_ssize_t n) {

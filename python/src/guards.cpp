@@ -242,6 +242,18 @@ void GuardSet::type(PyTypeObject* type) {
   types_.push_back({held(reinterpret_cast<PyObject*>(type)), versionOf(type)});
 }
 
+/// The number of classes that were ever registered with abstract ones.
+static PyRef registeredClasses() {
+  static PyObject* const token =
+      checked(PyObject_GetAttrString(checked(PyImport_ImportModule("abc")), "get_cache_token"));
+  return PyRef(checked(PyObject_CallNoArgs(token)));
+}
+void GuardSet::abstractClasses() {
+  if (!isNew(Kind::Abstract, nullptr, nullptr)) return;
+  order_.emplace_back(Kind::Abstract, 0);
+  registered_ = registeredClasses();
+}
+
 void GuardSet::function(PyObject* function) {
   if (!isNew(Kind::Function, function, nullptr)) return;
   auto* f = reinterpret_cast<PyFunctionObject*>(function);
@@ -437,6 +449,9 @@ std::size_t GuardSet::firstBroken() {
     case Kind::Function:
       holds = functions_[number].holds();
       break;
+    case Kind::Abstract:
+      holds = PyObject_RichCompareBool(registered_.get(), registeredClasses().get(), Py_EQ) == 1;
+      break;
     }
     if (!holds) return k;
   }
@@ -456,8 +471,9 @@ std::string GuardSet::broken(ChangingNumbers* changing) {
                                           "the class of an object",
                                           "a class",
                                           "a function",
-                                          "a tensor"};
-  static_assert(std::size(kWhat) == static_cast<std::size_t>(Kind::Tensor) + 1);
+                                          "a tensor",
+                                          "what abstract classes say of others"};
+  static_assert(std::size(kWhat) == static_cast<std::size_t>(Kind::Abstract) + 1);
   std::string text = kWhat[static_cast<std::size_t>(order_[k].first)];
   auto changed = [&](const Held& before, NumberPlace place) {
     PyObject* now = place.read();

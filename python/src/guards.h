@@ -96,6 +96,9 @@ class GuardSet {
   /// The pointer at `offset` of `owner`: a slot.
   void slot(PyObject* owner, Py_ssize_t offset);
 
+  /// What abstract classes say of other classes, which one that is registered may change.
+  void abstractClasses();
+
   /// What a tensor is, and what it is a view of: window, memory, dtype, hooks and flags, not elements. As it is now.
   void tensor(PyObject* tensor);
 
@@ -117,7 +120,20 @@ class GuardSet {
   int traverse(visitproc visit, void* arg) const;
 
  private:
-  enum class Kind : std::uint8_t { Dict, WholeDict, Sequence, Set, Size, Cell, Slot, Class, Type, Function, Tensor };
+  enum class Kind : std::uint8_t {
+    Dict,
+    WholeDict,
+    Sequence,
+    Set,
+    Size,
+    Cell,
+    Slot,
+    Class,
+    Type,
+    Function,
+    Tensor,
+    Abstract
+  };
   struct Item {
     PyRef key;
     Held value;
@@ -196,6 +212,7 @@ class GuardSet {
   std::vector<TypeGuard> types_;
   std::vector<FunctionGuard> functions_;
   std::vector<TensorGuard> tensors_;
+  PyRef registered_;  // what abc.get_cache_token() gives until a class is registered
   std::unordered_map<const void*, std::uint32_t> dictOf_;  // of an owner or a dict
   std::unordered_map<PyObject*, bool> values_;             // identities that are compared
   std::unordered_map<std::uint64_t, std::vector<const void*>> seen_;

@@ -3,11 +3,14 @@ watch enters. What they read changes between calls, and compiled calls give what
 
 from __future__ import annotations
 
+import abc
+import collections.abc
 import functools
 import operator
 
 import pytest
 from compiling import attempt, same, vector
+from conftest import assert_same_bits
 
 import tandem
 
@@ -226,3 +229,40 @@ def test_getters_in_python_and_of_attributes_are_understood():
     assert f.runs == 1
     o.inner = 2.0
     assert f(vector(1)).tolist() == [6]
+
+
+def test_a_class_that_is_registered_with_an_abstract_one_later():
+    """Abstract classes keep what they answered until then; a hook that changes its mind is asked again with it."""
+
+    class Plain:
+        pass
+
+    class Abstract(abc.ABC):  # noqa: B024
+        pass
+
+    class Hooked(abc.ABC):  # noqa: B024
+        answer = False
+
+        @classmethod
+        def __subclasshook__(cls, other):
+            return True if cls.answer else NotImplemented
+
+    for kind in (Abstract, Hooked, collections.abc.Mapping):
+        thing, calls = Plain(), []
+
+        def body(x, thing=thing, kind=kind):
+            return x + 1 if isinstance(thing, kind) else x - 1
+
+        compiled = tandem.compile(body)
+        x = tandem.ones(2)
+        for _ in range(3):
+            assert_same_bits(compiled(x), body(x))
+        Hooked.answer = True
+        Abstract.register(int)  # another class
+        for _ in range(3):
+            assert_same_bits(compiled(x), body(x))
+        kind.register(Plain)
+        for _ in range(3):
+            calls.append(compiled(x))
+            assert_same_bits(calls[-1], body(x))
+        assert calls[0].tolist() == [2.0, 2.0]
