@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <structmember.h>
 #include <unordered_map>
 
@@ -167,7 +168,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   session.placeholders = placeholders;
   session.onGivenUp = [&](const char* why) {
     // An operation that fails has an error of its own.
-    if (f.fullGraph && *why != '\0' && why != lazy::Session::kFails) {
+    if (f.fullGraph && *why != '\0' && std::string_view(why) != lazy::Session::kFails) {
       std::string line = userLineOutside();
       fail<DataReadError>(line.empty() ? "" : line + ": ", why,
                           " inside a function that was compiled with fullgraph=True; what it does must not depend on "
