@@ -233,7 +233,11 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
     const Tensor copy = source.device() == currentDevice ? ops::clone(source) : toDevice(source, currentDevice);
     return dtype && *dtype != copy.dtype() ? ops::to(copy, *dtype) : copy;
   }
-  if (const Scalar* slot = trackedSlot(data)) return ops::full(Dims{}, *slot, dtype.value_or(defaultDType()));
+  if (const Scalar* slot = trackedSlot(data)) {
+    // What a floating dtype cannot hold is infinite, as for other elements; `full` refuses it.
+    const DType of = dtype.value_or(defaultDType());
+    return isFloating(of) ? ops::full_plain(*slot, Dims{}, of) : ops::full(Dims{}, *slot, of);
+  }
   if (!PyList_Check(data) && !PyTuple_Check(data) && PyObject_CheckBuffer(data) != 0 && !PyBytes_Check(data)) {
     Tensor shared = fromBuffer(data, /*readOnly=*/true);
     std::optional<AtOnce> now;  // the array may change before a recording runs

@@ -9,6 +9,7 @@ import operator
 
 import pytest
 from compiling import Box, attempt, same, vector
+from conftest import assert_same_bits
 
 import tandem
 from tandem import nn, optim
@@ -282,3 +283,14 @@ def test_the_holder_of_a_number_dies():
     for k in range(6):
         assert f(vector(1)).tolist() == [9 + k]
         holders[0].rate += 1
+
+
+@pytest.mark.parametrize("dtype", [None, tandem.float16, tandem.bfloat16, tandem.float64])
+@pytest.mark.parametrize("make", [tandem.tensor, tandem.as_tensor])
+def test_a_tensor_of_a_number_that_its_dtype_cannot_hold_is_infinite(make, dtype):
+    def body(x, number):
+        return x + make(number, dtype=dtype)
+
+    compiled, x = tandem.compile(body), tandem.ones(3)
+    for number in (1.5, 2.5, -7e4, 1e300, float("nan"), -float("inf"), 3.0):
+        assert_same_bits(compiled(x, number), body(x, number))
