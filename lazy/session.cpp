@@ -7,15 +7,6 @@
 #include "runtime/device/executor.h"
 
 namespace tandem::lazy {
-std::int64_t reach(DimsRef shape, DimsRef strides) {
-  std::int64_t last = 1;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] == 0) return 0;
-    last += (shape[d] - 1) * strides[d];
-  }
-  return last;
-}
-
 Session::~Session() {
   // Whoever ends a session has flushed or abandoned it; contents of lost values must not reach it afterwards.
   abandon();

@@ -288,7 +288,4 @@ class Session final : public Recorder {
   bool running_ = false;
   bool begun_ = false;  // the last run has written something
 };
-
-/// One past the last element a window reaches, from its own offset.
-std::int64_t reach(DimsRef shape, DimsRef strides);
 }  // namespace tandem::lazy

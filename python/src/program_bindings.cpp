@@ -411,9 +411,8 @@ Device runsOn(const Context& context, const EntryData& e, std::span<const Tensor
 /// All that a tensor reaches over.
 program::Bytes reachOf(const Tensor& t) {
   if (t.numel() == 0) return {};
-  std::int64_t last = 0;
-  for (std::size_t d = 0; d < t.shape().size(); ++d) last += (t.shape()[d] - 1) * t.strides()[d];
-  return {static_cast<const char*>(addressOf(t)), (static_cast<std::size_t>(last) + 1) * itemSize(t.dtype())};
+  return {static_cast<const char*>(addressOf(t)),
+          static_cast<std::size_t>(reach(t.shape(), t.strides())) * itemSize(t.dtype())};
 }
 
 /// run(entry, tensors, numbers)

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from tandem import _C
+from tandem._storages import TypedStorage
 
 __all__ = [
     "BFloat16Storage",
@@ -109,13 +110,9 @@ class _OfDType(type):
     dtype: Any
 
     def __instancecheck__(cls, x: Any) -> bool:
-        from tandem._support import TypedStorage
-
         return isinstance(x, TypedStorage) and x.dtype is cls.dtype
 
     def __call__(cls, data: Any = 0, *, device: Any = None) -> Any:
-        from tandem._support import TypedStorage
-
         return TypedStorage(data, dtype=cls.dtype, device=device)
 
 

@@ -81,15 +81,19 @@ def tensor_new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return self.new_empty(tuple(size) if args else (0,), device=device)
 
 
-def tensor_apply(self: Tensor, function: Any) -> Tensor:
-    values = [function(x) for x in self.flatten().tolist()]
+def _map(self: Tensor, function: Any, *others: Tensor) -> Tensor:
+    """Itself, with what the function gives for its elements and those beside them."""
+    columns = [t.expand(self.shape).flatten().tolist() for t in (self, *others)]
+    values = [function(*each) for each in zip(*columns, strict=True)]
     return self.copy_(_C.tensor(values, dtype=self.dtype, device="cpu").reshape(self.shape))
+
+
+def tensor_apply(self: Tensor, function: Any) -> Tensor:
+    return _map(self, function)
 
 
 def tensor_map(self: Tensor, other: Tensor, function: Any) -> Tensor:
-    pairs = zip(self.flatten().tolist(), other.expand(self.shape).flatten().tolist(), strict=True)
-    values = [function(x, y) for x, y in pairs]
-    return self.copy_(_C.tensor(values, dtype=self.dtype, device="cpu").reshape(self.shape))
+    return _map(self, function, other)
 
 
 def tensor_map2(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:  # noqa: A002
@@ -98,9 +102,7 @@ def tensor_map2(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:  #
     for name, t in (("x", x), ("y", y)):
         if t.dtype is not self.dtype:
             raise TypeError(f"map2_: expected {self.dtype} for argument '{name}' (got {t.dtype})")
-    triples = zip(*(t.expand(self.shape).flatten().tolist() for t in (self, x, y)), strict=True)
-    values = [callable(*triple) for triple in triples]
-    return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+    return _map(self, callable, x, y)
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:

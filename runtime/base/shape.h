@@ -33,6 +33,15 @@ inline Dims contiguousStrides(DimsRef shape) {
   }
   return strides;
 }
+/// One past the last element a window reaches, from its own offset.
+inline std::int64_t reach(DimsRef shape, DimsRef strides) {
+  std::int64_t last = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 0) return 0;
+    last += (shape[d] - 1) * strides[d];
+  }
+  return last;
+}
 /// Row-major without gaps. Strides of size-1 dims do not matter; an empty tensor is contiguous.
 inline bool isContiguous(DimsRef shape, DimsRef strides) {
   std::int64_t step = 1;

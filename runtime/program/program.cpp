@@ -201,9 +201,7 @@ void copyBack(Device device, void* to, const void* from, std::size_t bytes) {
 /// Bytes from the first element of an array to the end of the last.
 std::size_t spanOf(const ArrayView& array) {
   if (array.numel() == 0) return 0;
-  std::int64_t last = 0;
-  for (std::size_t d = 0; d < array.shape.size(); ++d) last += (array.shape[d] - 1) * array.strides[d];
-  return (static_cast<std::size_t>(last) + 1) * itemSize(array.dtype);
+  return static_cast<std::size_t>(reach(array.shape, array.strides)) * itemSize(array.dtype);
 }
 
 /// The elements of an array on a device to the host, row-major. They are put in order here, so that no kernel is

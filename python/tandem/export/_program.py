@@ -128,7 +128,8 @@ class ExportedProgram:
     @property
     def constants(self) -> dict[str, Tensor]:
         """The tensors of the state that are neither parameters nor buffers."""
-        return {name: t for name, t in self._state() if name in self.graph_signature.lifted_tensor_constants}
+        names = self.graph_signature.lifted_tensor_constants
+        return {name: t for name, t in self._state() if name in names}
 
     tensor_constants = constants
 
