@@ -129,7 +129,9 @@ void setRequiresGrad(const Tensor& t, bool on) {
     fail("only Tensors of floating point dtype can require gradients, not ", dtypeName(t.dtype()));
   if (on && t.impl()->inference && !inferenceMode())
     fail("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+  const bool becomesLeaf = on && !t.impl()->requiresGrad;
   t.impl()->requiresGrad = on;
+  if (becomesLeaf && gradObserver != nullptr) gradObserver->onLeaf(t.impl());
 }
 
 bool isLeaf(const Tensor& t) {

@@ -40,7 +40,8 @@ void clearHistory(const Tensor& t);
 void startRetaining(TensorImpl* t);
 void stopRetaining(TensorImpl* t);
 
-/// Told of reads and writes of `.grad` on this thread: `lazy` treats those slots as inputs and outputs of a trace.
+/// Told of reads and writes of `.grad` on this thread: `lazy` treats those slots as inputs and outputs of a trace. And
+/// of tensors that are made to require grad: each call of a trace makes its own.
 class GradObserver {
  public:
   virtual ~GradObserver() = default;
@@ -48,6 +49,8 @@ class GradObserver {
   virtual void onRead(TensorImpl* tensor) = 0;
   /// Before it becomes another tensor (or none). In-place additions to the tensor in it are ordinary writes.
   virtual void onWrite(TensorImpl* tensor) = 0;
+  /// After `requires_grad` was turned on, of a leaf.
+  virtual void onLeaf(TensorImpl* tensor) = 0;
 };
 extern thread_local constinit GradObserver* gradObserver;
 

@@ -121,7 +121,7 @@ class Call {
   void findEdges();
   void runPlan();
   void makeTensors();
-  void makeHistory() const;
+  void makeHistory();
   void setGrads() const;
   [[nodiscard]] std::vector<Tensor> results() &&;
 
@@ -129,6 +129,7 @@ class Call {
   static constexpr std::size_t kFew = 32;
   using Pointers = SmallVector<void*, kFew>;
   [[nodiscard]] Tensor make(const CompiledTrace::Made& m) const;
+  [[nodiscard]] Tensor tapeInput(std::int32_t number) const;
   [[nodiscard]] Tensor at(std::int32_t k) const { return k >= 0 ? all_[static_cast<std::size_t>(k)] : Tensor(); }
 
   const CompiledTrace& trace_;
@@ -237,13 +238,19 @@ void Call::makeTensors() {
   }
 }
 
-void Call::makeHistory() const {
+Tensor Call::tapeInput(std::int32_t number) const {
+  for (const auto& [input, made] : trace_.tapeLeaves)
+    if (static_cast<std::int32_t>(input) == number) return at(made);
+  return Tensor(Ref<TensorImpl>(CompiledTrace::tensorAt(trace_.tapeInputs[number], arguments_)));
+}
+
+void Call::makeHistory() {
+  for (const auto& [input, made] : trace_.tapeLeaves) edges_[input] = gradEdge(at(made));
   std::vector<Tensor> saved;
   saved.reserve(trace_.tapeSaved.size());
   for (std::size_t i = 0; i < trace_.tapeSaved.size(); ++i) {
     std::int32_t input = trace_.tape.saved[i].input;
-    saved.push_back(input >= 0 ? Tensor(Ref<TensorImpl>(CompiledTrace::tensorAt(trace_.tapeInputs[input], arguments_)))
-                               : make(trace_.tapeSaved[i]));
+    saved.push_back(input >= 0 ? tapeInput(input) : make(trace_.tapeSaved[i]));
   }
   std::vector<Tensor> ends;
   ends.reserve(trace_.tapeOutputs.size());

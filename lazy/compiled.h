@@ -94,6 +94,8 @@ struct CompiledTrace {
   bool differentiable = false;
   TapeTemplate tape;
   std::vector<OuterTensor> tapeInputs;
+  /// Tape inputs that a call makes itself, as by `x.detach().requires_grad_()`, and which of `made` they are.
+  std::vector<std::pair<std::uint32_t, std::int32_t>> tapeLeaves;
   std::vector<Made> tapeSaved;            // as TapeTemplate::saved; inputs themselves by OuterTensor
   std::vector<std::int32_t> tapeOutputs;  // among `made`
 

@@ -33,6 +33,9 @@ class KeptGrads final : public GradObserver {
     else if (!now.defined() || !now.isPending())  // the program has set it since: to None, or to what is there already
       before_[number].grad = now;
   }
+  void onLeaf(TensorImpl* tensor) override {
+    if (outer_ != nullptr) outer_->onLeaf(tensor);
+  }
   /// The run has succeeded.
   void forget() {
     numbers_.clear();

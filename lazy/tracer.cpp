@@ -63,6 +63,13 @@ void Tracer::onWrite(TensorImpl* tensor) {
   gradOf(tensor).written = true;
 }
 
+void Tracer::onLeaf(TensorImpl* tensor) {
+  const Tensor t{Ref<TensorImpl>(tensor)};
+  leaves_.push_back(t);
+  for (std::size_t i = 0; i < arguments_.size(); ++i)
+    if (arguments_[i] == t) argumentEdges_[i] = gradEdge(t);
+}
+
 OuterTensor Tracer::outerTensor(TensorImpl* t) const {
   for (std::size_t i = 0; i < arguments_.size(); ++i)
     if (arguments_[i].impl() == t) return {static_cast<std::int32_t>(i), nullptr};
@@ -124,12 +131,30 @@ std::int32_t Tracer::made(CompiledTrace& c, const Tensor& t, const std::vector<C
   return static_cast<std::int32_t>(c.made.size()) - 1;
 }
 
+std::vector<Tensor> Tracer::ownLeaves() const {
+  std::vector<Tensor> own;
+  for (const Tensor& t : leaves_)
+    if (outerTensor(t.impl()).argument < 0 && known_(t.impl()) != t.impl() && t.requiresGrad() && autograd::isLeaf(t) &&
+        std::find(own.begin(), own.end(), t) == own.end())
+      own.push_back(t);
+  return own;
+}
+
 Tracer::TapeInputs Tracer::tapeInputs() const {
-  TapeInputs in{arguments_, argumentEdges_};
+  TapeInputs in{arguments_, argumentEdges_, 0};
+  const std::vector<Tensor> own = ownLeaves();
+  auto contains = [](std::span<const Tensor> in, const Tensor& t) {
+    return std::find(in.begin(), in.end(), t) != in.end();
+  };
   for (const auto& d : session_->differentiable()) {
-    if (std::any_of(arguments_.begin(), arguments_.end(), [&](const Tensor& a) { return a == d.tensor; })) continue;
+    if (contains(arguments_, d.tensor) || contains(own, d.tensor)) continue;
     in.tensors.push_back(d.tensor);
     in.edges.push_back(d.edge);
+  }
+  in.outer = in.tensors.size();
+  for (const Tensor& t : own) {
+    in.tensors.push_back(t);
+    in.edges.push_back(gradEdge(t));
   }
   return in;
 }
@@ -157,8 +182,7 @@ std::vector<Tensor> Tracer::withHistory(std::span<const Tensor> outputs, const T
   return ends;
 }
 
-bool Tracer::keepTape(CompiledTrace& c, std::span<const Tensor> ends, const TapeInputs& inputs,
-                      std::string& reason) const {
+bool Tracer::keepTape(CompiledTrace& c, std::span<const Tensor> ends, const TapeInputs& inputs, std::string& reason) {
   if (!extractTemplate(ends, inputs.tensors, inputs.edges, firstSequence_, c.tape, reason)) {
     reason = "the history of a result cannot be repeated: " + reason;
     return false;
@@ -175,8 +199,18 @@ bool Tracer::keepTape(CompiledTrace& c, std::span<const Tensor> ends, const Tape
   std::for_each(c.tape.outputs.begin(), c.tape.outputs.end(), use);
   for (const auto& saved : c.tape.saved)
     if (saved.input >= 0) used[static_cast<std::size_t>(saved.input)] = true;
-  for (std::size_t i = 0; i < inputs.tensors.size(); ++i)
-    c.tapeInputs.push_back(used[i] ? outerTensor(inputs.tensors[i].impl()) : OuterTensor{});
+  for (std::size_t i = 0; i < inputs.tensors.size(); ++i) {
+    const bool own = i >= inputs.outer;
+    c.tapeInputs.push_back(used[i] && !own ? outerTensor(inputs.tensors[i].impl()) : OuterTensor{});
+    if (!used[i] || !own) continue;
+    const Tensor& leaf = inputs.tensors[i];
+    const AutogradMeta* m = metaOf(leaf);
+    if (m != nullptr && (m->hooks || m->afterAccumulate || m->grad.defined())) {
+      reason = "the history of a result holds a tensor made inside that has hooks or a gradient";
+      return false;
+    }
+    tapeLeaves_.emplace_back(static_cast<std::uint32_t>(i), leaf);
+  }
   return true;
 }
 
@@ -256,11 +290,15 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   auto c = std::make_shared<CompiledTrace>();
 
   // The tape first: it decides what the plan must leave behind.
-  const TapeInputs inputs = tapeInputs();
-  const std::vector<Tensor> ends = withHistory(outputs, inputs);
-  c->differentiable =
-      std::any_of(ends.begin(), ends.end(), [](const Tensor& t) { return t.requiresGrad() && !autograd::isLeaf(t); });
-  if (c->differentiable && !keepTape(*c, ends, inputs, reason)) return nullptr;
+  std::vector<Tensor> ends;
+  {
+    const TapeInputs inputs = tapeInputs();
+    ends = withHistory(outputs, inputs);
+    c->differentiable =
+        std::any_of(ends.begin(), ends.end(), [](const Tensor& t) { return t.requiresGrad() && !autograd::isLeaf(t); });
+    if (c->differentiable && !keepTape(*c, ends, inputs, reason)) return nullptr;
+  }
+  leaves_.clear();  // those that no history leads to need no memory
 
   session_->keepChecks();
   session_->narrow(outputs);
@@ -281,6 +319,7 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
     c->resultsAreMade = c->results[i] == static_cast<std::int32_t>(i);
   if (c->differentiable)
     for (const Tensor& t : ends) c->tapeOutputs.push_back(made(*c, t, fresh));
+  for (const auto& [number, leaf] : tapeLeaves_) c->tapeLeaves.emplace_back(number, made(*c, leaf, fresh));
   c->slots = session_->trace().slots;
   c->sizes = session_->learntSizes();
   for (auto k : session_->guardedScalars()) c->guardedScalars.emplace_back(k, scalars[k]);

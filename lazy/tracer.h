@@ -45,6 +45,7 @@ class Tracer final : public GradObserver {
 
   void onRead(TensorImpl* tensor) override;
   void onWrite(TensorImpl* tensor) override;
+  void onLeaf(TensorImpl* tensor) override;
   Session& session() { return *session_; }
 
  private:
@@ -67,10 +68,13 @@ class Tracer final : public GradObserver {
   struct TapeInputs {
     std::vector<Tensor> tensors;
     std::vector<Edge> edges;
+    std::size_t outer = 0;  // so many were there before the call; then leaves that the body made
   };
   [[nodiscard]] TapeInputs tapeInputs() const;
+  /// Leaves of `leaves_` that are the body's own.
+  [[nodiscard]] std::vector<Tensor> ownLeaves() const;
   [[nodiscard]] std::vector<Tensor> withHistory(std::span<const Tensor> outputs, const TapeInputs& inputs) const;
-  bool keepTape(CompiledTrace& c, std::span<const Tensor> ends, const TapeInputs& inputs, std::string& reason) const;
+  bool keepTape(CompiledTrace& c, std::span<const Tensor> ends, const TapeInputs& inputs, std::string& reason);
   bool findInputs(CompiledTrace& c, std::string& reason) const;
   void keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh);
 
@@ -81,6 +85,8 @@ class Tracer final : public GradObserver {
   std::function<TensorImpl*(TensorImpl*)> known_;
   std::vector<Grad> grads_;
   std::vector<std::pair<std::int32_t, Ref<TensorImpl>>> gradInputs_;  // input number, whose grad
+  std::vector<Tensor> leaves_;                                        // that the body made to require grad
+  std::vector<std::pair<std::uint32_t, Tensor>> tapeLeaves_;          // as CompiledTrace::tapeLeaves
   std::uint64_t firstSequence_;
   GeneratorStates generators_;  // before the body
   std::uint32_t numScalars_ = 0;

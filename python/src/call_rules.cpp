@@ -119,6 +119,11 @@ void subscripts(Observer& o, Args args, Py_ssize_t n) {
 void operation(Observer& o, Args args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; ++i) o.operand(args[i]);
 }
+void makesLeaf(Observer& o, Args args, Py_ssize_t n) {
+  if (n == 1 || (n == 2 && args[1] == Py_True)) return o.makeLeaf(args[0]);
+  for (Py_ssize_t i = 0; i < n; ++i) o.use(args[i]);
+  operation(o, args, n);
+}
 void views(Observer& o, Args args, Py_ssize_t n) {
   for (Py_ssize_t i = 1; i < n; ++i)
     if (isDType(args[i])) return o.refuse("memory is looked at in another dtype");

@@ -28,6 +28,8 @@ void getsItem(Observer& o, Args args, Py_ssize_t n);
 void getsItemOrNone(Observer& o, Args args, Py_ssize_t n);
 void subscripts(Observer& o, Args args, Py_ssize_t n);
 void operation(Observer& o, Args args, Py_ssize_t n);
+/// `requires_grad_`.
+void makesLeaf(Observer& o, Args args, Py_ssize_t n);
 /// `view`, whose other form looks at memory.
 void views(Observer& o, Args args, Py_ssize_t n);
 void nothing(Observer& o, Args args, Py_ssize_t n);

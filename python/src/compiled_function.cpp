@@ -139,6 +139,8 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
   entry->sources = std::move(active.sources);
   entry->zeros = std::move(active.zeros);
   for (PyObject* o : call.identities) entry->identities.emplace_back(o);
+  for (std::size_t i = 0; i < call.tensors.size(); ++i)
+    if (observer.makesLeafOf(call.tensors[i].impl())) entry->leaves.push_back(i);
   return entry;
 }
 
@@ -242,6 +244,12 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
       made = nullptr;
     }
   }
+  if (made != nullptr && !made->leaves.empty()) {
+    f.leaves.insert(made->leaves.begin(), made->leaves.end());
+    CallSignature then;
+    readSignature(args, numArgs, keywords, f.whole, then);
+    call.key = std::move(then.key);
+  }
   f.reason = observer.reason();
   log(f, f.reason.empty() ? "calls run the plan" : "the body runs on every call: " + f.reason);
   if (made == nullptr && f.fullGraph && !session.restartStorage() && !observer.madeState())
@@ -253,13 +261,29 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
 // ---- calls ---------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, CallSignature& call,
-                                const std::vector<std::int64_t>& sizes) {
+                                const std::vector<std::int64_t>& sizes, const ArgumentLeaves& leaves) {
   for (const auto& entry : known) {
     const std::vector<std::int64_t>& expected = entry->trace->sizes;
     bool same = expected.size() >= sizes.size() && std::equal(sizes.begin(), sizes.end(), expected.begin());
-    if (same && entry->fits(call)) return entry;
+    if (same && leaves.allIn(entry->leaves) && entry->fits(call)) return entry;
   }
   return nullptr;
+}
+
+std::shared_ptr<Entry> knownEntry(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs,
+                                  PyObject* keywords) {
+  const ArgumentLeaves none({}, {});
+  if (auto it = f.entries.find(call.key); it != f.entries.end())
+    if (auto entry = entryFor(it->second, call, {}, none)) return entry;
+  ArgumentLeaves leaves(f.leaves, call.tensors);
+  if (!leaves.any()) return nullptr;
+  leaves.turnOn();
+  CallSignature then;
+  readSignature(args, numArgs, keywords, f.whole, then);
+  auto it = f.entries.find(then.key);
+  auto entry = it == f.entries.end() ? nullptr : entryFor(it->second, then, {}, leaves);
+  if (entry != nullptr) call = std::move(then);
+  return entry;
 }
 
 namespace {
@@ -288,6 +312,52 @@ void keep(Function& f, const std::string& key, std::shared_ptr<Entry> entry) {
   f.entries.erase(oldest);
 }
 
+/// The result of the plan of an entry that fits the call; null if there is none. `leaves` are kept where a plan ran.
+template <class Body>
+PyObject* replay(Function& f, CallSignature& call, ArgumentLeaves& leaves, const Body& body) {
+  // Sizes that depend on data are met as the plans run; each narrows down which entry can fit.
+  std::vector<std::int64_t> sizes;
+  const std::size_t ownScalars = call.scalars.size();
+  for (auto it = f.entries.find(call.key); it != f.entries.end(); it = f.entries.find(call.key)) {
+    std::shared_ptr<Entry> entry = entryFor(it->second, call, sizes, leaves);
+    if (entry == nullptr) break;
+    try {
+      std::optional<CompiledCheck> check;
+      if (checksCompiled()) check.emplace(*entry->trace, call.tensors);
+      std::vector<Tensor> results = entry->trace->run(call.tensors, call.scalars);
+      entry->lastUse = ++f.clock;
+      f.budget.replayed();
+      PyRef built(entry->results.build(results));
+      leaves.keep();
+      return check ? check->compare(built.get(), entry->results, body) : built.release();
+    } catch (const SizeChanged& changed) {
+      sizes.assign(entry->trace->sizes.begin(), entry->trace->sizes.begin() + changed.number);
+      sizes.push_back(changed.size);
+      call.scalars.resize(ownScalars);
+    } catch (const InternalError&) {
+      throw;
+    } catch (const PythonError&) {
+      throw;
+    } catch (const Error&) {
+      // Nothing was written. The body, run eagerly, fails as an eager call does and leaves what that leaves.
+      leaves.turnOff();
+      return checked(body());
+    }
+  }
+  return nullptr;
+}
+
+/// `replay` as the call whose arguments require grad that the body makes so.
+PyObject* replayWithLeaves(Function& f, const CallSignature& call, PyObject* const* args, Py_ssize_t numArgs,
+                           PyObject* keywords) {
+  ArgumentLeaves leaves(f.leaves, call.tensors);
+  if (!leaves.any()) return nullptr;
+  leaves.turnOn();
+  CallSignature then;
+  readSignature(args, numArgs, keywords, f.whole, then);
+  return replay(f, then, leaves, [&] { return runBody(f, args, numArgs, keywords); });
+}
+
 PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagged, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     Function& f = *reinterpret_cast<PyCompiled*>(self)->function;
@@ -303,35 +373,11 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
     if (call.special || !activeAxes().empty() || savedTensorHooksActive())
       return record(f, args, numArgs, keywords, call.key).release();
 
-    // Sizes that depend on data are met as the plans run; each narrows down which entry can fit.
-    std::vector<std::int64_t> sizes;
-    const std::size_t ownScalars = call.scalars.size();
-    for (auto it = f.entries.find(call.key); it != f.entries.end(); it = f.entries.find(call.key)) {
-      std::shared_ptr<Entry> entry = entryFor(it->second, call, sizes);
-      if (entry == nullptr) break;
-      try {
-        std::optional<CompiledCheck> check;
-        if (checksCompiled()) check.emplace(*entry->trace, call.tensors);
-        std::vector<Tensor> results = entry->trace->run(call.tensors, call.scalars);
-        entry->lastUse = ++f.clock;
-        f.budget.replayed();
-        PyRef built(entry->results.build(results));
-        if (check)
-          return check->compare(built.get(), entry->results, [&] { return runBody(f, args, numArgs, keywords); });
-        return built.release();
-      } catch (const SizeChanged& changed) {
-        sizes.assign(entry->trace->sizes.begin(), entry->trace->sizes.begin() + changed.number);
-        sizes.push_back(changed.size);
-        call.scalars.resize(ownScalars);
-      } catch (const InternalError&) {
-        throw;
-      } catch (const PythonError&) {
-        throw;
-      } catch (const Error&) {
-        // Nothing was written. The body, run eagerly, fails as an eager call does and leaves what that leaves.
-        return checked(runBody(f, args, numArgs, keywords));
-      }
-    }
+    auto body = [&] { return runBody(f, args, numArgs, keywords); };
+    ArgumentLeaves leaves({}, {});
+    if (PyObject* result = replay(f, call, leaves, body)) return result;
+    if (!f.leaves.empty())
+      if (PyObject* result = replayWithLeaves(f, call, args, numArgs, keywords)) return result;
     if (auto it = f.entries.find(call.key); it != f.entries.end())
       for (const auto& entry : it->second)
         if (const std::string changed = entry->guards.broken(&f.changing); !changed.empty())
@@ -411,12 +457,12 @@ PyObject* explain(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject*
     auto* f = reinterpret_cast<PyCompiled*>(self)->function;
     CallSignature call;
     readSignature(args, n, keywords, f->whole, call);
-    auto it = f->entries.find(call.key);
-    if (it == f->entries.end()) {
+    if (!f->entries.contains(call.key) && knownEntry(*f, call, args, n, keywords) == nullptr) {
       PyRef result(checked(callCompiled(self, args, static_cast<std::size_t>(n), keywords)));
-      it = f->entries.find(call.key);
+      call = {};
+      readSignature(args, n, keywords, f->whole, call);
     }
-    if (it != f->entries.end())
+    if (auto it = f->entries.find(call.key); it != f->entries.end())
       return PyUnicode_FromString(
           ("Calls run the plan; the body is not run.\n" + it->second.front()->trace->plan->explanation).c_str());
     const std::string why = !f->reason.empty()     ? f->reason

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lazy/compiled.h"
+#include "python/src/argument_leaves.h"
 #include "python/src/call_signature.h"
 #include "python/src/errors.h"
 #include "python/src/observer.h"
@@ -27,7 +28,8 @@ struct Entry {
   GuardSet guards;
   std::vector<NumberSource> sources;
   std::vector<ZeroGuard> zeros;
-  std::vector<Held> identities;  // that the signature names by address
+  std::vector<Held> identities;     // that the signature names by address
+  std::vector<std::size_t> leaves;  // arguments that the body makes require grad (ArgumentLeaves), increasing
   std::uint64_t lastUse = 0;
 
   /// Does it stand for this call? Adds the numbers that the call reads from elsewhere to its scalars.
@@ -93,6 +95,7 @@ struct Function {
   Budget budget;
   ChangingNumbers changing;
   std::set<std::size_t> whole;              // arguments whose storages are taken whole
+  std::set<std::size_t> leaves;             // `Entry::leaves` of all entries
   std::vector<Ref<Storage>> wholeCaptured;  // and captured ones
   std::uint64_t runs = 0;                   // of the body
   std::string reason;  // why the last body that was watched runs on every call; empty if it does not
@@ -105,12 +108,16 @@ struct PyCompiled {
   vectorcallfunc call;
 };
 
-/// The first entry that fits the call and, as far as it is known, the sizes that depend on its data.
+/// The first entry that fits the call and, as far as it is known, the sizes that depend on its data. `leaves`: those
+/// that were turned on for it.
 std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, CallSignature& call,
-                                const std::vector<std::int64_t>& sizes);
+                                const std::vector<std::int64_t>& sizes, const ArgumentLeaves& leaves);
+/// The entry for a call, which becomes that of its arguments as the entry takes them; null if there is none.
+std::shared_ptr<Entry> knownEntry(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs,
+                                  PyObject* keywords);
 /// Runs the body once, recorded and watched. Where it is proved, `made` is the trace for later calls; the plan then did
-/// not run if it is to be `dry`, and the call gets the numbers that the body read. `placeholders`: as for
-/// lazy::Session.
+/// not run if it is to be `dry`, and the call gets the numbers that the body read; it becomes the call with the
+/// arguments that the trace takes (ArgumentLeaves). `placeholders`: as for lazy::Session.
 PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords,
             std::shared_ptr<Entry>& made, bool dry = false, bool placeholders = false);
 

@@ -263,9 +263,10 @@ void GuardSet::function(PyObject* function) {
 }
 
 namespace {
+constexpr std::uint32_t kRequiresGrad = 1;
 std::uint32_t flagsOf(const TensorImpl* t) {
   const AutogradMeta* m = metaOf(t);
-  return (t->requiresGrad ? 1 : 0) | (t->untracked ? 2 : 0) | (t->inference ? 4 : 0) | (t->batch ? 8 : 0) |
+  return (t->requiresGrad ? kRequiresGrad : 0) | (t->untracked ? 2 : 0) | (t->inference ? 4 : 0) | (t->batch ? 8 : 0) |
          (m != nullptr && m->gradFn ? 16 : 0) | (m != nullptr && m->retainsGrad ? 32 : 0) |
          (t->pyObject != nullptr && Py_TYPE(static_cast<PyObject*>(t->pyObject)) == tensorType ? 64 : 0);
 }
@@ -310,6 +311,12 @@ void GuardSet::tensor(PyObject* tensor) {
   if (t->viewBase == nullptr) return;
   order_.emplace_back(Kind::Tensor, static_cast<std::uint32_t>(tensors_.size()));
   tensors_.emplace_back(tensor, t->viewBase.get(), true);
+}
+
+void GuardSet::expectLeaf(PyObject* tensor) {
+  const TensorImpl* t = tensorOf(tensor).impl();
+  for (TensorGuard& g : tensors_)
+    if (g.impl == t && g.tensor.is(tensor)) g.flags |= kRequiresGrad;
 }
 
 bool GuardSet::names(const TensorImpl* t) const {

@@ -101,6 +101,8 @@ class GuardSet {
 
   /// What a tensor is, and what it is a view of: window, memory, dtype, hooks and flags, not elements. As it is now.
   void tensor(PyObject* tensor);
+  /// A guarded tensor is to require grad from here on.
+  void expectLeaf(PyObject* tensor);
 
   /// Is everything as it was?
   [[nodiscard]] bool hold() { return firstBroken() == kNone; }

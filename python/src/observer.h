@@ -108,6 +108,13 @@ class Observer {
   void truth(PyObject* o);
   void binary(PyObject* a, PyObject* b);
   void contains(PyObject* container, PyObject* item);
+  /// Something other than its dims and dtype is asked of what is among the arguments of the body: whether they require
+  /// grad counts from here on.
+  void use(PyObject* o, int depth = 0);
+  /// `tensor.requires_grad_()`. An argument of which nothing was asked before may as well have required grad already.
+  void makeLeaf(PyObject* tensor);
+  /// Is `t` an argument that the body makes require grad before it asks anything of it?
+  [[nodiscard]] bool makesLeafOf(const TensorImpl* t) const { return leaves_.contains(t); }
   /// A call is about to be made; true: its result will be a new object.
   bool call(PyObject* callable, PyObject* const* args, Py_ssize_t n);
   /// An argument of an operation of ours: tensors, plain values, lists of them.
@@ -179,6 +186,8 @@ class Observer {
   bool madeState_ = false;
   std::unordered_set<PyObject*> fresh_;
   std::unordered_set<PyObject*> covered_;
+  std::unordered_set<PyObject*> used_;                // of those, and of which more was asked than dims and dtype
+  std::unordered_set<const TensorImpl*> leaves_;      // `makeLeaf`
   std::unordered_set<PyTypeObject*> classes_;         // whose special methods are guarded
   std::unordered_map<PyObject*, PyObject*> ownerOf_;  // of a `__dict__` that was read
   std::unordered_map<PyObject*, std::pair<PyRef, Scalar>> tracked_;

@@ -432,7 +432,7 @@ void Observer::callEx(Frame& f, int keywords) {
 }
 
 void Observer::storeItem(PyObject* container, PyObject* key, PyObject* v) {
-  if (isTensor(container)) return operand(key), operand(v);
+  if (isTensor(container)) return use(container), operand(key), operand(v);
   guardNumber(key);
   if (isPythonClass(Py_TYPE(container)) && special(container, "__setitem__")) return;
   // `self.count += 1` and `counts[0] += 1` give a dict and a list the tensor that they have.

@@ -90,21 +90,28 @@ std::string nameOf(PyObject* callable) {
   return text;
 }
 
+static PyObject* namesOf(std::initializer_list<const char*> names) {
+  PyObject* set = PyFrozenSet_New(nullptr);
+  for (const char* s : names) {
+    PyRef text(interned(s));
+    PySet_Add(set, text.get());
+  }
+  return set;
+}
+
+/// Attributes of tensors that say nothing of their elements and history.
+static bool saysDims(PyObject* name) {
+  static PyObject* names =
+      namesOf({"shape", "dtype", "device", "layout", "ndim", "itemsize", "nbytes", "is_cuda", "is_cpu", "is_mps",
+               "is_meta", "is_sparse", "is_quantized", "is_nested", "__class__"});
+  return PySet_Contains(names, name) == 1;
+}
+
 /// Attributes of tensors that say nothing but what guards or the trace know.
 static bool understoodTensorAttribute(PyObject* name) {
-  static PyObject* names = [] {
-    PyObject* set = PyFrozenSet_New(nullptr);
-    for (const char* s :
-         {"shape",    "dtype",    "device",  "layout",        "ndim",         "itemsize",     "nbytes", "is_cuda",
-          "is_cpu",   "is_mps",   "is_meta", "is_sparse",     "is_quantized", "is_nested",    "T",      "mT",
-          "H",        "mH",       "real",    "requires_grad", "is_leaf",      "retains_grad", "grad",   "data",
-          "__dict__", "__class__"}) {
-      PyRef text(interned(s));
-      PySet_Add(set, text.get());
-    }
-    return set;
-  }();
-  return PySet_Contains(names, name) == 1;
+  static PyObject* names =
+      namesOf({"T", "mT", "H", "mH", "real", "requires_grad", "is_leaf", "retains_grad", "grad", "data", "__dict__"});
+  return saysDims(name) || PySet_Contains(names, name) == 1;
 }
 
 // ---- reading -------------------------------------------------------------------------------------------------------
@@ -134,6 +141,7 @@ void Observer::items(PyObject* sequence) {
 }
 
 void Observer::iterate(PyObject* o) {
+  if (isTensor(o)) use(o);
   if (fresh(o) || isTensor(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o))
     return;
   if (isDictView(o)) o = reinterpret_cast<DictView*>(o)->dict;
@@ -248,6 +256,7 @@ void Observer::compared(PyObject* o, int depth) {
 
 void Observer::contains(PyObject* container, PyObject* item) {
   guardNumber(item);
+  use(item);
   if (isDict(container)) return dictItem(container, item, true);
   if (PyUnicode_CheckExact(container)) return;
   if (PyList_CheckExact(container) || isTuple(container) || isSet(container) || isDictView(container)) {
@@ -285,6 +294,7 @@ void Observer::tensorAttribute(PyObject* o, PyObject* name) {
   if (found != nullptr) {
     if (Py_TYPE(found) == &PyGetSetDescr_Type) {
       if (!understoodTensorAttribute(name)) refuse("Tensor." + text(name) + " is read");
+      if (!saysDims(name)) use(o);
       return;
     }
     if (Py_TYPE(found)->tp_descr_set != nullptr) {
@@ -414,8 +424,11 @@ void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
   static PyObject* requiresGradName = interned("requires_grad");
   PyTypeObject* type = Py_TYPE(o);
   if (isTensor(o)) {
-    if (PyUnicode_Compare(name, gradName) == 0) return;          // a slot of the trace (GradObserver)
-    if (PyUnicode_Compare(name, requiresGradName) == 0) return;  // what a tensor is is compared at the end
+    if (PyUnicode_Compare(name, gradName) == 0) return use(o);  // a slot of the trace (GradObserver)
+    if (PyUnicode_Compare(name, requiresGradName) == 0) {       // what a tensor is is compared at the end
+      v == Py_True ? makeLeaf(o) : use(o);
+      return;
+    }
     return refuse("an attribute of a tensor is assigned (" + text(name) + ")");
   }
   if (PyFunction_Check(o) && fresh(o)) return;
@@ -453,10 +466,36 @@ void Observer::mutate(PyObject* o, const char* what) {
   refuse(std::string(what) + " in an object that was there before (" + typeName(o) + ")");
 }
 
+void Observer::use(PyObject* o, int depth) {
+  if (o == nullptr || covered_.empty() || isPlain(o)) return;
+  if (isTensor(o)) {
+    if (covered(o)) used_.insert(o);
+    return;
+  }
+  if (depth > 8) {
+    used_.insert(covered_.begin(), covered_.end());
+    return;
+  }
+  if (PyList_CheckExact(o) || PyTuple_Check(o)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) use(PySequence_Fast_GET_ITEM(o, i), depth + 1);
+  } else if (PyDict_Check(o)) {
+    PyObject *k = nullptr, *v = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(o, &at, &k, &v) != 0;) use(v, depth + 1);
+  }
+}
+
+void Observer::makeLeaf(PyObject* tensor) {
+  if (!covered(tensor) || used_.contains(tensor)) return operand(tensor);
+  leaves_.insert(tensorOf(tensor).impl());
+  arguments_.expectLeaf(tensor);
+  operand(tensor);
+}
+
 // ---- calls ---------------------------------------------------------------------------------------------------------
 
 void Observer::operand(PyObject* o, int depth) {
   if (o != nullptr && isTensor(o)) {
+    use(o);
     if (overrides(o)) return refuse(kClassDecides + typeName(o));
     if (!specialsAreWatched(Py_TYPE(o))) refuse("a tensor of class " + typeName(o) + " is used");
     return;
@@ -507,6 +546,10 @@ bool Observer::call(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
 
 bool Observer::callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n) {
   bool makesFresh = false;
+  // `list(x)` and `zip(x, y)` take a tensor apart; of containers they hand on what is in them.
+  if (!isPythonClass(type) && type != &PyType_Type)
+    for (Py_ssize_t i = 0; i < n; ++i)
+      if (isTensor(args[i])) use(args[i]);
   if (understoodType(*this, type, args, n, makesFresh)) return makesFresh;
   static PyObject* newName = interned("__new__");
   static PyObject* initName = interned("__init__");

@@ -60,8 +60,7 @@ KnownCall knownCall(PyObject* compiled, PyObject* args, PyObject* keywords) {
   CallSignature call;
   readSignature(passed.values.data(), passed.numArgs, passed.names.get(), f.whole, call);
   const std::size_t own = call.scalars.size();
-  const auto it = f.entries.find(call.key);
-  const std::shared_ptr<Entry> entry = it != f.entries.end() ? entryFor(it->second, call, {}) : nullptr;
+  const std::shared_ptr<Entry> entry = knownEntry(f, call, passed.values.data(), passed.numArgs, passed.names.get());
   if (entry == nullptr) return {};
   KnownCall known = describeCall(*entry, call, own);
   known.keeper = entry;
@@ -75,6 +74,10 @@ KnownCall dryCall(PyObject* compiled, PyObject* args, PyObject* keywords, PyRef&
   readSignature(passed.values.data(), passed.numArgs, passed.names.get(), f.whole, call);
   const std::size_t own = call.scalars.size();
   std::shared_ptr<Entry> made;
+  std::set<std::size_t> all;
+  for (std::size_t i = 0; i < call.tensors.size(); ++i) all.insert(i);
+  ArgumentLeaves leaves(all, call.tensors);
+  leaves.expect();
   result = watch(f, call, passed.values.data(), passed.numArgs, passed.names.get(), made, true, placeholders);
   if (made == nullptr) return {};
   KnownCall known = describeCall(*made, call, own);

@@ -117,10 +117,11 @@ constexpr Named kOwnMethods[] = {
      {operation, true}},
     {"contiguous clone to float double half bfloat16 int long short char byte bool type_as cpu new_empty new_zeros "
      "new_ones new_full new_tensor new copy_ fill_ zero_ masked_select nonzero float_power_ detach detach_ "
-     "requires_grad_ backward item tolist is_nonzero equal allclose resolve_conj resolve_neg conj random_ uniform_ "
+     "backward item tolist is_nonzero equal allclose resolve_conj resolve_neg conj random_ uniform_ "
      "normal_ bernoulli_ exponential_ log_normal_ cauchy_ geometric_ resize_ resize_as_ __getitem__",
      {operation, true}},
     {"view", {views, true}},
+    {"requires_grad_", {makesLeaf, true}},
 };
 
 std::map<const PyMethodDef*, Rule>& methodRules() {
@@ -298,6 +299,12 @@ bool understoodFunction(Observer& o, PyObject* callable, Args args, Py_ssize_t n
   } else {
     return false;
   }
+  // Those that take or hand on what containers hold ask nothing of it.
+  const bool handsOn = rule.apply == getsItem || rule.apply == getsItemOrNone || rule.apply == subscripts ||
+                       rule.apply == updates || (rule.apply == firstIterates && rule.makesFresh);
+  if (rule.apply != asksClass && rule.apply != length && rule.apply != makesLeaf)
+    for (Py_ssize_t i = 0; i < n; ++i)
+      if (!handsOn || isTensor(args[i])) o.use(args[i]);
   rule.apply(o, args, n);
   makesFresh = rule.makesFresh;
   return true;
@@ -307,6 +314,12 @@ bool understoodType(Observer& o, PyTypeObject* type, Args args, Py_ssize_t n, bo
   if (type == &PyType_Type) {
     if (n != 1) return false;
     o.readType(args[0]);
+    return true;
+  }
+  // Named results of operations are made of a sequence, as tuples are.
+  if (n == 1 && std::string_view(type->tp_name).starts_with("tandem.return_types.")) {
+    o.iterate(args[0]);
+    makesFresh = true;
     return true;
   }
   auto it = typeRules().find(type);

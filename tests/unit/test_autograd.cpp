@@ -339,12 +339,14 @@ TEST_F(Autograd, AnomalyNamesTheForwardLine) {
 
 TEST_F(Autograd, ObserversSeeGrads) {
   struct Seen : GradObserver {
-    int reads = 0, writes = 0;
+    int reads = 0, writes = 0, leaves = 0;
     void onRead(TensorImpl*) override { ++reads; }
     void onWrite(TensorImpl*) override { ++writes; }
+    void onLeaf(TensorImpl*) override { ++leaves; }
   } seen;
-  Tensor x = vec({1}, true);
   gradObserver = &seen;
+  Tensor x = vec({1}, true);
+  autograd::setRequiresGrad(x, true);  // as it is
   backward(ops::sum(x));
   backward(ops::sum(x));
   (void)gradOf(x);
@@ -352,6 +354,7 @@ TEST_F(Autograd, ObserversSeeGrads) {
   gradObserver = nullptr;
   EXPECT_EQ(seen.reads, 3);
   EXPECT_EQ(seen.writes, 2);
+  EXPECT_EQ(seen.leaves, 1);
 }
 
 TEST_F(Autograd, ThreadsShareAGraph) {

@@ -6,6 +6,7 @@ import gc
 import json
 import sys
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +31,7 @@ class Entry:
         args, kwargs: what it is called with once, to be traced. Tensors become arguments of the saved entry, of these
             shapes and dtypes, and floats numbers with these values; all else is part of the program.
         training: calls keep what they do to gradients and parameters, as a training step does; otherwise the function
-            runs without gradients.
+            runs without gradients, unless it takes derivatives itself and so cannot.
 
     >>> import tandem
     >>> from tandem.export import Entry, entries
@@ -58,14 +59,22 @@ def _resized(value: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def _without_history(value: Any) -> Any:
+    """The value, with results that have a history detached from it; what holds none is handed on as it is."""
     if isinstance(value, Tensor):
-        return value.detach()
+        return value.detach() if value.requires_grad else value
     if isinstance(value, dict):
-        return {key: _without_history(item) for key, item in value.items()}
-    if type(value) is tuple:
-        return tuple([_without_history(item) for item in value])
-    if isinstance(value, list):
-        return [_without_history(item) for item in value]
+        items = {key: _without_history(item) for key, item in value.items()}
+        if all(items[key] is item for key, item in value.items()):
+            return value
+        return OrderedDict(items) if isinstance(value, OrderedDict) else items
+    if isinstance(value, (list, tuple)):
+        parts = [_without_history(item) for item in value]
+        if all(part is item for part, item in zip(parts, value, strict=True)):
+            return value
+        if isinstance(value, list):
+            return parts
+        # A named one takes its items, results of operations take a sequence, as tuples do.
+        return type(value)(*parts) if hasattr(type(value), "_make") else type(value)(parts)
     return value
 
 
@@ -111,7 +120,6 @@ class _Traced:
 
     def __init__(self, name: str, entry: Entry, state: State) -> None:
         self.name = name
-        self.training = entry.training
         for what, value, kind in (("args", entry.args, (tuple, list)), ("kwargs", entry.kwargs, Mapping)):
             if not isinstance(value, kind):
                 expected = "a tuple" if what == "args" else "a dict"
@@ -121,6 +129,7 @@ class _Traced:
         leaves: list[Any] = []
         described: list[Any] = []
         self.arguments: list[tuple[str, Tensor]] = []
+        requiring: list[Tensor] = []
         self.numbers: list[str] = []
         for keys, value in paths:
             path = _path(keys, names)
@@ -128,8 +137,8 @@ class _Traced:
                 described.append(["tensor", len(self.arguments)])
                 # Memory of its own: what may overlap in one call may not in another.
                 copied = value.detach().clone(memory_format=tandem.contiguous_format)
-                copied.requires_grad_(value.requires_grad and entry.training)
                 self.arguments.append((path, copied))
+                requiring += [copied] if value.requires_grad else []
                 leaves.append(copied)
             elif type(value) is float and len(keys) == 2:
                 described.append(["number", len(self.numbers)])
@@ -145,16 +154,31 @@ class _Traced:
             numbers = {id(tensor): number for number, (_, tensor) in enumerate(self.arguments)}
             sizes = Sizes(name, entry.dynamic_shapes, self.args, self.kwargs, names, numbers)
             self.sizes = sizes if sizes.bound else None
-        fn = entry.fn
-        if entry.training:
+        self.training = entry.training
+        if not self.training:
+            try:
+                self._start(state, entry.fn, without_gradients=True)
+                return
+            except RuntimeError as error:
+                if str(error).startswith("export: "):
+                    raise
+            # It may take derivatives itself, as a potential does that gives forces.
+            self.training = True
+        for tensor in requiring:
+            tensor.requires_grad_()
+        self._start(state, entry.fn, without_gradients=False)
 
-            def run(*args: Any, **kwargs: Any) -> Any:
-                return _without_history(fn(*args, **kwargs))
-        else:
+    def _start(self, state: State, fn: Callable[..., Any], *, without_gradients: bool) -> None:
+        """Traces the function for the first time."""
+        if without_gradients:
 
             def run(*args: Any, **kwargs: Any) -> Any:
                 with tandem.no_grad():
-                    return fn(*args, **kwargs)
+                    return _without_history(fn(*args, **kwargs))
+        else:
+
+            def run(*args: Any, **kwargs: Any) -> Any:
+                return _without_history(fn(*args, **kwargs))
 
         self.compiled = _C.CompiledFunction(run, True, True)
         self.results, self.tree = self._results(self._trace(state))
@@ -364,9 +388,9 @@ def export(
     """Trace a module or function, with example arguments, into a program that runs without its Python code.
 
     The program takes tensors of the examples' shapes and dtypes, and floats; it gives what `mod` gives under `no_grad`,
-    bit for bit. With `dynamic_shapes` calls choose sizes; the function is then traced for every combination of them,
-    so that nothing is assumed of what they change. Parameters and buffers go with it, buffers that the function changes
-    as its state.
+    bit for bit, or with gradients where it takes derivatives itself (`autograd.grad` in a potential's `forward`). With
+    `dynamic_shapes` calls choose sizes; the function is then traced for every combination of them, so that nothing is
+    assumed of what they change. Parameters and buffers go with it, buffers that the function changes as its state.
 
     Args:
         mod: a module, or a function of tensors, numbers and containers of them.
