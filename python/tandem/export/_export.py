@@ -115,6 +115,18 @@ def _with_text(error: Exception, text: str) -> Exception:
         return RuntimeError(text)
 
 
+def _way_out(reason: str) -> str:
+    """What to do about a line that a plan cannot stand for."""
+    if "a call of " in reason:
+        return "Call it outside, and give the program what it returns as an argument"
+    if any(word in reason for word in ("assigned", "changed", "changes", "deleted", "advanced", "resumed", "added to")):
+        return (
+            "What changes from call to call is kept in a tensor, as a buffer of a module, or changed outside, between "
+            "two calls of the program; the learning rate and its like are numbers, of which each call may give others"
+        )
+    return "Do it outside, before or after a call of the program, and give what it decides as an argument"
+
+
 class _Traced:
     """An entry after its function was traced."""
 
@@ -265,7 +277,9 @@ class _Traced:
             _, needed, reason = str(error).partition(", but: ")
             if type(error) is not RuntimeError or not needed:
                 raise
-            raise RuntimeError(f"export: {self.name}: the function cannot be saved: {reason}") from None
+            raise RuntimeError(
+                f"export: {self.name}: the function cannot be saved: {reason}. {_way_out(reason)}"
+            ) from None
         finally:
             if collects:
                 gc.enable()

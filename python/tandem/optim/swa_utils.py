@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import tandem
-from tandem import Tensor
+from tandem import _C, Tensor
 from tandem.nn.module import Module
 from tandem.optim._lr_base import LRScheduler, Rate, per_group
 from tandem.optim.optimizer import Optimizer
@@ -97,6 +97,9 @@ def get_swa_multi_avg_fn() -> ListAveraging:
     return _over_lists(get_swa_avg_fn())
 
 
+_MEAN = get_swa_multi_avg_fn()
+
+
 class AveragedModel(Module):
     """A copy of `model` whose parameters are averages of those given to `update_parameters`.
 
@@ -153,14 +156,19 @@ class AveragedModel(Module):
 
         averages = values(self.module)
         current = [p.to(average.device) for p, average in zip(values(model), averages, strict=True)]
-        if self.n_averaged == 0:
+        first = self.n_averaged == 0
+        recorded = _C._is_recording()  # the count need not be known yet, and is another one in later calls of a trace
+        if not recorded and first:
             for average, value in zip(averages, current, strict=True):
                 average.copy_(value)
         elif self.avg_fn is not None:
             for average, value in zip(averages, current, strict=True):
                 average.copy_(self.avg_fn(average, value, self.n_averaged))
         else:
-            (self.multi_avg_fn or get_swa_multi_avg_fn())(averages, current, self.n_averaged)
+            (self.multi_avg_fn or _MEAN)(averages, current, self.n_averaged)
+        if recorded:
+            for average, value in zip(averages, current, strict=True):
+                average.copy_(tandem.where(first, value, average))
         if not self.use_buffers:
             for mine, buffer in zip(self.module.buffers(), model.buffers(), strict=True):
                 mine.detach().copy_(buffer.detach())

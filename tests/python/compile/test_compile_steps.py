@@ -514,3 +514,42 @@ def test_every_script_and_example_is_here():
     examples = {p.stem for p in (ROOT / "examples").glob("*.py")} - {"data_parallel"}
     assert {name.split(",")[0].removeprefix("example ") for name in PROGRAMS if name.startswith("example")} == examples
     assert set(NOT_YET) <= set(PROGRAMS)
+
+
+AVERAGES = {
+    "mean": {},
+    "exponential": {"multi_avg_fn": optim.swa_utils.get_ema_multi_avg_fn(0.9)},
+    "one by one": {"avg_fn": optim.swa_utils.get_ema_avg_fn(0.9)},
+    "of buffers too": {"use_buffers": True},
+}
+
+
+@pytest.mark.parametrize("options", AVERAGES.values(), ids=AVERAGES)
+def test_averages_of_the_model_in_the_step(options):
+    """The trace does not depend on how many models were averaged, though the first is copied."""
+    x, y = tandem.randn(4, 3), tandem.randn(4, 2)
+
+    def train(compile, warm):
+        tandem.manual_seed(0)
+        net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+        average = optim.swa_utils.AveragedModel(net, **options)
+        optimizer = optim.Adam(net.parameters(), lr=0.05)
+
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(net(x), y)
+            loss.backward()
+            optimizer.step()
+            average.update_parameters(net)
+            return loss.detach()
+
+        for _ in range(warm):
+            step(x, y)
+        call = compile(step)
+        losses = [call(x, y) for _ in range(5)]
+        assert CHECKED or getattr(call, "runs", 0) <= 3  # the first makes the optimizer's state
+        return [*losses, *average.state_dict().values()]
+
+    for warm in (0, 1):
+        for one, other in zip(train(lambda f: f, warm), train(tandem.compile, warm), strict=True):
+            assert_same_bits(one, other)

@@ -330,3 +330,50 @@ def test_modules_of_programs_that_are_changed():
     with pytest.raises(NotImplementedError, match="0.weight is tandem.float32, and cannot become tandem.float16"):
         nn.Sequential(export(model, (x,), targets=[TARGET]).module()).half()
     assert module.to("cpu").float() is module
+
+
+@pytest.mark.parametrize("warm", [0, 2])
+def test_averages_of_the_model(warm):
+    """A step that averages its model begins with the first or with a later one."""
+    tandem.manual_seed(0)
+    net = nn.Linear(3, 2)
+    average = tandem.optim.swa_utils.AveragedModel(net)
+    optimizer = tandem.optim.SGD(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        average.update_parameters(net)
+        return loss
+
+    x = tandem.randn(4, 3)
+    for _ in range(warm):
+        step(x)
+    program = training_step(step, (x,), targets=[TARGET])
+    for _ in range(3):
+        assert_same_bits(program.run("step", x), step(x))
+    found = program.state_dict
+    assert_same_bits(next(v for k, v in found.items() if k.endswith("module.weight")), average.module.weight)
+    assert next(v for k, v in found.items() if k.endswith("n_averaged")).item() == warm + 3
+
+
+def test_errors_say_the_way_out():
+    optimizer = tandem.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+    optimizer.step()
+    schedule = tandem.optim.lr_scheduler.StepLR(optimizer, 1)
+    counts = {"n": 0}
+
+    def counted(x):
+        counts["n"] += 1
+        return x
+
+    for f, text in (
+        (lambda x: [schedule.step(), x][1], "is assigned .* is kept in a tensor, .* or changed outside"),
+        (counted, "is assigned .* is kept in a tensor, .* or changed outside"),
+        (lambda x: x * time.time(), "a call of time.time. Call it outside, and give the program what it returns"),
+        (lambda x: x * len(open(__file__).name), "a call of .*open. Call it outside"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            export(f, (tandem.ones(2),))
