@@ -173,7 +173,15 @@ void Observer::dictItem(PyObject* dict, PyObject* key, bool absent) {
   if (found == nullptr && PyErr_Occurred() != nullptr) PyErr_Clear();
   if (found == nullptr && !absent && !PyDict_CheckExact(dict) && Py_TYPE(dict) != &PyODict_Type)
     return refuse("a key is added to a dict");  // a defaultdict
-  if (PyTuple_CheckExact(key) || (!isPlain(key) && fresh(key))) return refuse("a dict is asked for a key made here");
+  // A tuple of classes and plain values is known by these.
+  bool known = PyTuple_CheckExact(key);
+  for (Py_ssize_t i = 0; known && i < PyTuple_GET_SIZE(key); ++i) {
+    PyObject* part = PyTuple_GET_ITEM(key, i);
+    guardNumber(part);
+    known = isPlain(part) || (PyType_Check(part) && Py_TYPE(part)->tp_hash == PyBaseObject_Type.tp_hash);
+  }
+  if (!known && (PyTuple_CheckExact(key) || (!isPlain(key) && fresh(key))))
+    return refuse("a dict is asked for a key made here");
   if (isLent(dict, key)) return;
   PyObject* holder = owner != ownerOf_.end() ? owner->second : nullptr;
   guards_.item(holder, dict, key, found, isChanging(holder, dict, key, found));

@@ -341,6 +341,8 @@ void initUnderstood(PyObject* module) {
   addType(PySet_Type, kSet);
   addType(PyFrozenSet_Type, kSet);
   addType(PyTuple_Type, kTuple);
+  constexpr Named ofSizes[] = {{"numel", {length}}};
+  addType(*reinterpret_cast<PyTypeObject*>(PyDict_GetItemString(PyModule_GetDict(module), "Size")), ofSizes);
   addType(PyGen_Type, kGenerator);
   addType(PyFloat_Type, kNumber);
   addType(PyLong_Type, kNumber);

@@ -275,6 +275,39 @@ def test_training_does_not_wait():
         optimizer.zero_grad()
 
 
+@late
+@pytest.mark.parametrize("how", [lambda step: step, tandem.compile], ids=["eager", "compiled"])
+def test_scaled_training_does_not_wait(how):
+    """But for the first step, which makes the optimizer's state; the parameters are those of the CPU."""
+
+    def train(place):
+        net = model().to(place)
+        optimizer = tandem.optim.AdamW(net.parameters(), lr=0.1)
+        scaler = tandem.amp.GradScaler(place, init_scale=8.0, growth_interval=2)
+        x = tandem.linspace(-1, 1, 12).reshape(3, 4).to(place)
+        factors = [tandem.tensor(f).to(place) for f in (1.0, 1.0, float("inf"), 1.0, 1.0, float("inf"), 1.0)]
+
+        @how
+        def step(factor):
+            optimizer.zero_grad()
+            loss = (net(x) * factor).square().mean()
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+
+        for k, factor in enumerate(factors):
+            if place == CUDA:
+                tandem.cuda.synchronize()
+            step(factor)
+            assert place == "cpu" or k < 2 or not tandem.cuda.current_stream().query()
+        return [*(p.detach().cpu() for p in net.parameters()), tandem.tensor(scaler.get_scale())]
+
+    for one, other in zip(train("cpu"), train(CUDA), strict=True):
+        tandem.testing.assert_close(one, other)
+
+
 def test_names_of_a_gpu_are_errors_where_there_is_none():
     body = (
         "for f in (tandem.cuda.current_device, tandem.cuda.Stream, lambda: tandem.ones(1).cuda()):\n"

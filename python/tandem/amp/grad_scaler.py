@@ -63,10 +63,12 @@ class GradScaler:
         self._init_scale, self._growth_factor = init_scale, growth_factor
         self._backoff_factor, self._growth_interval = backoff_factor, growth_interval
         self._scale: Any = None
-        self._growth_tracker = 0
-        # By optimizer, since the last update: "ready", "unscaled" or "stepped", and whether all gradients were finite:
-        # a tensor, which `step` reads. Nothing else waits for a device.
-        self._states: dict[int, dict[str, Any]] = {}
+        # Good steps since the scale changed: a tensor as soon as the scale is one, until then what it begins with.
+        self._growth_tracker: Any = None
+        self._init_growth_tracker = 0
+        # "states" is None, or after `scale` and until `update` by optimizer "ready", "unscaled" or "stepped", and
+        # whether all gradients were finite, a tensor. It is lent, so that a compiled step is known to give it back.
+        self._iteration: dict[str, Any] = {"states": None}
 
     def _need_scale(self, name: str) -> Any:
         if self._scale is None:
@@ -87,6 +89,7 @@ class GradScaler:
         if isinstance(outputs, _C.Tensor):
             if self._scale is None:
                 self._scale = _C.full((), float(self._init_scale), dtype=_C.float32, device=outputs.device)
+                self._growth_tracker = _C.full((), self._init_growth_tracker, dtype=_C.int32, device=outputs.device)
             return outputs * self._scale.to(outputs.device)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
@@ -94,7 +97,11 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def _state(self, optimizer: Optimizer) -> dict[str, Any]:
-        return self._states.setdefault(id(optimizer), {"stage": "ready", "finite": None})
+        states = self._iteration["states"]
+        if states is None:
+            states = {}
+            _C._lend(self._iteration, "states", states)
+        return states.setdefault(id(optimizer), {"stage": "ready", "finite": None})
 
     def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of the optimizer's parameters by the scale, in place; `step` does so if nobody did."""
@@ -130,7 +137,12 @@ class GradScaler:
             state["stage"], state["finite"] = "unscaled", ~first
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        """`optimizer.step(*args, **kwargs)`, unless a gradient is infinite or NaN; what it returned."""
+        """`optimizer.step(*args, **kwargs)`, unless a gradient is infinite or NaN; what it returned.
+
+        On a GPU, and where operations are recorded, nothing is read: parameters and state become what they were. That
+        is not so for the first step, which makes an optimizer's state, for one with hooks, and for those whose steps
+        are other people's code or look at values (`LBFGS`).
+        """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -141,8 +153,10 @@ class GradScaler:
             raise RuntimeError("step() has already been called since the last update().")
         if state["stage"] == "ready":
             self.unscale_(optimizer)
-        state["finite"] = state["finite"].item()
-        result = optimizer.step(*args, **kwargs) if state["finite"] else None
+        finite, result = state["finite"], None
+        waits = finite.device.type != "cpu" or _C._is_recording()
+        if not waits or args or kwargs or not optimizer._step_where(finite):
+            result = optimizer.step(*args, **kwargs) if finite.item() else None
         state["stage"] = "stepped"
         return result
 
@@ -159,25 +173,35 @@ class GradScaler:
                 )
             scale.fill_(float(new_scale))
         else:
-            checks = [s["finite"] for s in self._states.values() if s["finite"] is not None]
+            states = self._iteration["states"] or {}
+            checks = [state["finite"] for state in states.values() if state["finite"] is not None]
             if not checks:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            if not all(c.item() if isinstance(c, _C.Tensor) else c for c in checks):
-                scale.mul_(self._backoff_factor)
-                self._growth_tracker = 0
-            else:
-                self._growth_tracker += 1
-                if self._growth_tracker == self._growth_interval:
-                    grown = scale * self._growth_factor
-                    scale.copy_(_C.where(grown.isfinite(), grown, scale))
-                    self._growth_tracker = 0
-        self._states.clear()
+            finite, *others = (check.to(scale.device) for check in checks)
+            for other in others:
+                finite = finite & other
+            with no_grad():
+                self._adapt(scale, finite)
+        _C._lend(self._iteration, "states", None)
+
+    def _adapt(self, scale: Tensor, finite: Tensor) -> None:
+        """Lowers the scale, or counts a good step and raises it after enough of them; nothing is read."""
+        good = self._growth_tracker + 1
+        enough = good == self._growth_interval
+        grown = scale * self._growth_factor
+        raised = _C.where(enough & grown.isfinite(), grown, scale)
+        scale.copy_(_C.where(finite, raised, scale * self._backoff_factor))
+        self._growth_tracker.copy_(_C.where(finite & ~enough, good, 0))
 
     def get_scale(self) -> float:
         """The scale; 1 if disabled. Reads the data."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
+
+    def _get_growth_tracker(self) -> int:
+        tracker = self._growth_tracker
+        return self._init_growth_tracker if tracker is None else int(tracker.item())
 
     def get_growth_factor(self) -> float:
         """By what the scale is raised."""
@@ -216,7 +240,7 @@ class GradScaler:
             "growth_factor": self._growth_factor,
             "backoff_factor": self._backoff_factor,
             "growth_interval": self._growth_interval,
-            "_growth_tracker": self._growth_tracker,
+            "_growth_tracker": self._get_growth_tracker(),
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -233,4 +257,6 @@ class GradScaler:
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
-        self._growth_tracker = state_dict["_growth_tracker"]
+        self._init_growth_tracker = state_dict["_growth_tracker"]
+        if self._growth_tracker is not None:
+            self._growth_tracker.fill_(state_dict["_growth_tracker"])

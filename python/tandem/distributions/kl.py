@@ -76,12 +76,14 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
         tensor(0.5000)
     """
     key = type(p), type(q)
-    rule = _FOUND.get(key) or _rule(*key)
+    rule = _FOUND.get(key)
     if rule is None:
-        raise NotImplementedError(
-            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"
-        )
-    _FOUND[key] = rule
+        rule = _rule(*key)
+        if rule is None:
+            raise NotImplementedError(
+                f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"
+            )
+        _FOUND[key] = rule
     return rule(p, q)
 
 

@@ -112,6 +112,7 @@ class GroupOptimizer(Optimizer):
     """
 
     counts = True
+    _in_tensors = True
 
     @overload
     def step(self, closure: None = None) -> None: ...

@@ -30,6 +30,8 @@ class Adafactor(Optimizer):
         0.5
     """
 
+    _in_tensors = True
+
     def __init__(
         self,
         params: Iterable[Any],

@@ -33,6 +33,8 @@ class Muon(Optimizer):
         tensor([True, True])
     """
 
+    _in_tensors = True
+
     def __init__(
         self,
         params: Iterable[Any],

@@ -6,15 +6,16 @@ share.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, ClassVar, TypeAlias, TypeVar, overload
 
 import tandem
-from tandem import Tensor
+from tandem import _C, Tensor
 from tandem.nn.hooks import RemovableHandle
 from tandem.nn.parameter import forget_gradient
 
@@ -132,6 +133,8 @@ class Optimizer:
     scalar_state = frozenset({"step"})
 
     _step_was_called = False  # for the schedules' warning about the order of calls
+    #: Does `step` change nothing but parameters and tensors of their state, once these are there?
+    _in_tensors: ClassVar[bool] = False
     _step_pre_hooks = _HooksWhenAsked()
     _step_post_hooks = _HooksWhenAsked()
     _state_dict_pre_hooks = _HooksWhenAsked()
@@ -168,6 +171,7 @@ class Optimizer:
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
             cls.step = _with_step_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
+            cls._in_tensors = cls.__dict__.get("_in_tensors", False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
@@ -249,6 +253,34 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; a subclass defines it. `closure` computes the loss anew and is run first."""
         raise NotImplementedError
+
+    def _step_where(self, condition: Tensor) -> bool:
+        """`step()` where a tensor of one bool is true, which is not read: parameters and state become what they were
+        where it is false. False, and nothing is done, where that is not all that a step does."""
+        hooks = self._step_pre_hooks or self._step_post_hooks or _global_pre_hooks or _global_post_hooks
+        if not self._in_tensors or hooks or self.defaults.get("differentiable"):
+            return False
+        tensors = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state.get(p)
+                if not state and self._keeps_state(group):
+                    return False  # this step makes it
+                tensors.append(p)
+                tensors += [value for value in (state or {}).values() if isinstance(value, Tensor)]
+        recording = contextlib.nullcontext() if _C._is_recording() else tandem.lazy()
+        with recording, tandem.no_grad():
+            before = [tensor.clone() for tensor in tensors]
+            self.step()
+            for tensor, value in zip(tensors, before, strict=True):
+                tensor.copy_(tandem.where(condition.to(tensor.device), tensor, value))
+        return True
+
+    def _keeps_state(self, group: dict[str, Any]) -> bool:
+        """Has every parameter of a group state after its first step?"""
+        return True
 
     def _run_closure(self, closure: Callable[[], Any] | None) -> Any:
         if closure is None:

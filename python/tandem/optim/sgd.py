@@ -56,6 +56,9 @@ class SGD(GroupOptimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, defaults)
 
+    def _keeps_state(self, group: dict[str, Any]) -> bool:
+        return not is_zero(group, "momentum")
+
     def _states_of(self, params: list[Tensor], group: dict[str, Any]) -> list[dict[str, Any]]:
         return [] if is_zero(group, "momentum") else list(map(self.state.__getitem__, params))
 
