@@ -146,13 +146,14 @@ void setsAttribute(Observer& o, Args args, Py_ssize_t n) {
 }
 void objectSetsAttribute(Observer& o, Args args, Py_ssize_t n) {
   if (n == 3 && o.fresh(args[0])) return;
-  if (n == 3 && PyUnicode_Check(args[1])) {
-    PyRef dict(PyObject_GenericGetDict(args[0], nullptr));
-    PyErr_Clear();
-    PyObject* now = dict ? PyDict_GetItemWithError(dict.get(), args[1]) : nullptr;
-    if (o.isThere(now, args[2])) return o.guards().item(args[0], dict.get(), args[1], now);
-  }
-  o.refuse("an attribute of an object that was there before is assigned");
+  const std::string what = "an attribute of an object that was there before is assigned";
+  if (n != 3 || !PyUnicode_Check(args[1])) return o.refuse(what);
+  PyObject* found = _PyType_Lookup(Py_TYPE(args[0]), args[1]);
+  if (found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr) return o.refuse(what);
+  PyRef dict(PyObject_GenericGetDict(args[0], nullptr));
+  PyErr_Clear();
+  o.readType(args[0]);
+  o.assign(args[0], dict.get(), args[1], args[2], what + " (" + PyUnicode_AsUTF8(args[1]) + ")");
 }
 void lends(Observer& o, Args args, Py_ssize_t n) {
   if (n == 3) o.lend(args[0], args[1], args[2]);

@@ -111,10 +111,22 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
   if (!active.tracer->session().tracing()) return nullptr;
   auto entry = std::make_shared<Entry>();
   std::vector<Tensor> outputs;
-  entry->results = ResultTree::of(result, outputs, observer);
+  PyRef whole = PyRef::borrow(result);
+  if (!observer.assigned().empty()) {
+    whole = PyRef(checked(PyTuple_New(static_cast<Py_ssize_t>(observer.assigned().size()) + 1)));
+    Py_ssize_t i = 0;
+    PyTuple_SET_ITEM(whole.get(), i++, Py_NewRef(result));
+    for (const Observer::Assigned& assigned : observer.assigned()) {
+      PyObject* value = PyDict_GetItemWithError(assigned.dict, assigned.key.get());
+      if (value == nullptr) observer.refuse("what it assigned is gone");
+      PyTuple_SET_ITEM(whole.get(), i++, Py_NewRef(value != nullptr ? value : Py_None));
+      entry->assigned.push_back({Held(assigned.owner.get()), assigned.key, assigned.isItem});
+      entry->identities.emplace_back(assigned.owner.get());
+    }
+  }
+  entry->results = ResultTree::of(whole.get(), outputs, observer);
   if (observer.proved())
-    if (const std::string changed = observer.guards().broken(); !changed.empty())
-      observer.refuse("it changes what it reads: " + changed);
+    if (const std::string changed = observer.guards().broken(); !changed.empty()) observer.refuseChange(changed);
   if (observer.lends()) observer.refuse("a module is left with what it was lent");
   for (std::size_t i = 0; i < active.sources.size(); ++i)
     if (const auto now = active.sources[i].read(); !now || now->bits() != active.values[i].bits())
@@ -166,6 +178,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   lazy::Session& session = tracer->session();
   Observer observer(session, f.changing, collector);
   WatchedRecording active{tracer.get(), &observer, {}, {}, {}, {}};
+  if (f.dropsGrads) observer.assignsNothing();
   session.strict = f.fullGraph;
   session.placeholders = placeholders;
   session.onGivenUp = [&](const char* why) {
@@ -261,27 +274,26 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
 // ---- calls ---------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, CallSignature& call,
-                                const std::vector<std::int64_t>& sizes, const ArgumentLeaves& leaves) {
+                                const std::vector<std::int64_t>& sizes, const ArgumentLeaves* leaves) {
   for (const auto& entry : known) {
     const std::vector<std::int64_t>& expected = entry->trace->sizes;
     bool same = expected.size() >= sizes.size() && std::equal(sizes.begin(), sizes.end(), expected.begin());
-    if (same && leaves.allIn(entry->leaves) && entry->fits(call)) return entry;
+    if (same && (leaves == nullptr || leaves->allIn(entry->leaves)) && entry->fits(call)) return entry;
   }
   return nullptr;
 }
 
 std::shared_ptr<Entry> knownEntry(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs,
                                   PyObject* keywords) {
-  const ArgumentLeaves none({}, {});
   if (auto it = f.entries.find(call.key); it != f.entries.end())
-    if (auto entry = entryFor(it->second, call, {}, none)) return entry;
+    if (auto entry = entryFor(it->second, call, {}, nullptr)) return entry;
   ArgumentLeaves leaves(f.leaves, call.tensors);
   if (!leaves.any()) return nullptr;
   leaves.turnOn();
   CallSignature then;
   readSignature(args, numArgs, keywords, f.whole, then);
   auto it = f.entries.find(then.key);
-  auto entry = it == f.entries.end() ? nullptr : entryFor(it->second, then, {}, leaves);
+  auto entry = it == f.entries.end() ? nullptr : entryFor(it->second, then, {}, &leaves);
   if (entry != nullptr) call = std::move(then);
   return entry;
 }
@@ -312,9 +324,10 @@ void keep(Function& f, const std::string& key, std::shared_ptr<Entry> entry) {
   f.entries.erase(oldest);
 }
 
-/// The result of the plan of an entry that fits the call; null if there is none. `leaves` are kept where a plan ran.
+/// The result of the plan of an entry that fits the call; null if there is none. `leaves`, which may be null,
+/// are kept where a plan ran.
 template <class Body>
-PyObject* replay(Function& f, CallSignature& call, ArgumentLeaves& leaves, const Body& body) {
+PyObject* replay(Function& f, CallSignature& call, ArgumentLeaves* leaves, const Body& body) {
   // Sizes that depend on data are met as the plans run; each narrows down which entry can fit.
   std::vector<std::int64_t> sizes;
   const std::size_t ownScalars = call.scalars.size();
@@ -327,8 +340,8 @@ PyObject* replay(Function& f, CallSignature& call, ArgumentLeaves& leaves, const
       std::vector<Tensor> results = entry->trace->run(call.tensors, call.scalars);
       entry->lastUse = ++f.clock;
       f.budget.replayed();
-      PyRef built(entry->results.build(results));
-      leaves.keep();
+      PyRef built(entry->finish(results));
+      if (leaves != nullptr) leaves->keep();
       return check ? check->compare(built.get(), entry->results, body) : built.release();
     } catch (const SizeChanged& changed) {
       sizes.assign(entry->trace->sizes.begin(), entry->trace->sizes.begin() + changed.number);
@@ -340,7 +353,7 @@ PyObject* replay(Function& f, CallSignature& call, ArgumentLeaves& leaves, const
       throw;
     } catch (const Error&) {
       // Nothing was written. The body, run eagerly, fails as an eager call does and leaves what that leaves.
-      leaves.turnOff();
+      if (leaves != nullptr) leaves->turnOff();
       return checked(body());
     }
   }
@@ -355,7 +368,7 @@ PyObject* replayWithLeaves(Function& f, const CallSignature& call, PyObject* con
   leaves.turnOn();
   CallSignature then;
   readSignature(args, numArgs, keywords, f.whole, then);
-  return replay(f, then, leaves, [&] { return runBody(f, args, numArgs, keywords); });
+  return replay(f, then, &leaves, [&] { return runBody(f, args, numArgs, keywords); });
 }
 
 PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagged, PyObject* keywords) {
@@ -374,8 +387,7 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
       return record(f, args, numArgs, keywords, call.key).release();
 
     auto body = [&] { return runBody(f, args, numArgs, keywords); };
-    ArgumentLeaves leaves({}, {});
-    if (PyObject* result = replay(f, call, leaves, body)) return result;
+    if (PyObject* result = replay(f, call, nullptr, body)) return result;
     if (!f.leaves.empty())
       if (PyObject* result = replayWithLeaves(f, call, args, numArgs, keywords)) return result;
     if (auto it = f.entries.find(call.key); it != f.entries.end())

@@ -28,7 +28,14 @@ struct Entry {
   GuardSet guards;
   std::vector<NumberSource> sources;
   std::vector<ZeroGuard> zeros;
-  std::vector<Held> identities;     // that the signature names by address
+  std::vector<Held> identities;  // that the signature names by address
+  /// Attributes and items that a call sets, behind the result in a tuple that `results` builds.
+  struct Assigned {
+    Held owner;
+    PyRef key;
+    bool isItem = false;
+  };
+  std::vector<Assigned> assigned;
   std::vector<std::size_t> leaves;  // arguments that the body makes require grad (ArgumentLeaves), increasing
   std::uint64_t lastUse = 0;
 
@@ -50,8 +57,20 @@ struct Entry {
   [[nodiscard]] bool dead() const {
     return guards.dead() || std::ranges::any_of(identities, [](const Held& h) { return h.dead(); });
   }
+  /// What a call returns, a new reference, made of the plan's tensors. Sets what the body assigns.
+  [[nodiscard]] PyObject* finish(const std::vector<Tensor>& tensors) const {
+    return assigned.empty() ? results.build(tensors) : assign(PyRef(results.build(tensors)));
+  }
 
  private:
+  [[nodiscard]] PyObject* assign(const PyRef& built) const {
+    for (std::size_t i = 0; i < assigned.size(); ++i) {
+      const Assigned& a = assigned[i];
+      PyObject* value = PyTuple_GET_ITEM(built.get(), static_cast<Py_ssize_t>(i) + 1);
+      checked((a.isItem ? PyDict_SetItem : PyObject_GenericSetAttr)(a.owner.get(), a.key.get(), value));
+    }
+    return Py_NewRef(PyTuple_GET_ITEM(built.get(), 0));
+  }
   [[nodiscard]] bool valuesFit(const CallSignature& call) const {
     for (const auto& g : zeros) {
       std::optional<Scalar> number = g.number.read();
@@ -109,9 +128,9 @@ struct PyCompiled {
 };
 
 /// The first entry that fits the call and, as far as it is known, the sizes that depend on its data. `leaves`: those
-/// that were turned on for it.
+/// that were turned on for it, or null.
 std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, CallSignature& call,
-                                const std::vector<std::int64_t>& sizes, const ArgumentLeaves& leaves);
+                                const std::vector<std::int64_t>& sizes, const ArgumentLeaves* leaves);
 /// The entry for a call, which becomes that of its arguments as the entry takes them; null if there is none.
 std::shared_ptr<Entry> knownEntry(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs,
                                   PyObject* keywords);

@@ -167,14 +167,23 @@ void GuardSet::item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* va
   }
   DictGuard& g = dicts_[it->second];
   for (Item& known : g.items) {
-    const bool same = known.key.get() == key || (PyUnicode_CheckExact(key) && PyUnicode_CheckExact(known.key.get()) &&
-                                                 PyUnicode_Compare(known.key.get(), key) == 0);
-    if (!same) continue;
+    if (!known.isOf(key)) continue;
     // Read by two ways, of which one wants its value.
     if (known.any && !any) known = {known.key, held(value), value != nullptr, false};
     return;
   }
   g.items.push_back({PyRef::borrow(key), any ? Held() : held(value), value != nullptr, any});
+}
+
+bool GuardSet::Item::isOf(PyObject* other) const {
+  return key.get() == other ||
+         (PyUnicode_CheckExact(other) && PyUnicode_CheckExact(key.get()) && PyUnicode_Compare(key.get(), other) == 0);
+}
+
+bool GuardSet::hasItem(PyObject* owner, PyObject* dict, PyObject* key) const {
+  auto it = dictOf_.find(owner != nullptr ? owner : dict);
+  return it != dictOf_.end() &&
+         std::ranges::any_of(dicts_[it->second].items, [&](const Item& known) { return known.isOf(key); });
 }
 
 void GuardSet::wholeDict(PyObject* dict) {

@@ -78,6 +78,8 @@ class GuardSet {
   /// `dict[key]`; `value` null: there is none. `owner`: the object whose `__dict__` it is, or null. `any`: every float
   /// will do.
   void item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, bool any = false);
+  /// Is the item one of those?
+  [[nodiscard]] bool hasItem(PyObject* owner, PyObject* dict, PyObject* key) const;
   /// How many items a dict, list, tuple or set has.
   void size(PyObject* container);
   /// All keys and values of a dict, in order.
@@ -142,6 +144,7 @@ class GuardSet {
     bool present = false;
     bool any = false;  // float
     [[nodiscard]] bool holds(PyObject* now) const;
+    [[nodiscard]] bool isOf(PyObject* other) const;
   };
   struct DictGuard {
     Held owner;

@@ -92,12 +92,16 @@ void Observer::refuse(const std::string& why) {
   if (refused_) return;
   refused_ = true;
   collector_.end();
-  // After the body there is no line to blame.
-  std::string line = running_ ? userLineOutside() : std::string();
-  std::string inner = running_ ? userLine() : std::string();
-  reason_ = line.empty() ? why : line + ": " + why;
-  if (!inner.empty() && inner != line) reason_ += " (in " + inner + ")";
+  reason_ = atLine(why);
   session_.giveUp("");
+}
+
+std::string Observer::atLine(const std::string& why) const {
+  // After the body there is no line to blame.
+  const std::string line = running_ ? userLineOutside() : std::string();
+  const std::string inner = running_ ? userLine() : std::string();
+  const std::string text = line.empty() ? why : line + ": " + why;
+  return inner.empty() || inner == line ? text : text + " (in " + inner + ")";
 }
 
 int Observer::trace(PyObject* self, PyFrameObject* frame, int what, PyObject*) {

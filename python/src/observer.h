@@ -1,12 +1,12 @@
 // Watches a function's body while it runs and proves, if it can, that a plan may stand for it: that everything it read
-// is known (guards.h), that it changed nothing but tensors, gradients and what it made itself, and that nothing it did
-// is unknown.
+// is known (guards.h), that it changed nothing but tensors, gradients, what it made itself and places that each call
+// can assign again, and that nothing it did is unknown.
 //
 //   The interpreter reports each instruction before it runs it, with its operands on the frame's stack. For each there
-//   is a rule (observer_instructions.cpp, observer_rules.cpp): reading an attribute of an object that was there before
-//   becomes a guard, writing to one is a refusal, calling a C function is allowed where a table says what it does
-//   (understood.cpp). What has no rule is a refusal: proof is by what is understood. After the first refusal nothing is
-//   watched any more; the body runs on.
+//   is a rule (observer_instructions.cpp, observer_rules.cpp, observer_writes.cpp): reading an attribute of an object
+//   that was there before becomes a guard, assigning one is noted for later calls, changing it in another way is a
+//   refusal, calling a C function is allowed where a table says what it does (understood.cpp). What has no rule is a
+//   refusal: proof is by what is understood. After the first refusal nothing is watched any more; the body runs on.
 //
 //   An object is *fresh* when the body made it: its content follows from what was read before, so it needs no guard and
 //   may be changed. Only instructions and functions that are known to make new objects make fresh ones.
@@ -19,6 +19,7 @@
 #include <Python.h>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -103,6 +104,23 @@ class Observer {
   [[nodiscard]] bool lends() const { return !lent_.empty(); }
   void attribute(PyObject* o, PyObject* name);
   void storeAttribute(PyObject* o, PyObject* name, PyObject* value);
+  /// An attribute, or an item of a dict, of an object that was there before becomes `value`: later calls set it again.
+  /// `owner`: the object, or null where the dict is no object's. `what`: for messages.
+  void assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, const std::string& what);
+  /// A place that the body assigned: `owner.key`, or `owner[key]` of a dict.
+  struct Assigned {
+    PyObject* dict = nullptr;  // that holds it
+    PyRef owner, key;
+    bool isItem = false;
+  };
+  /// In the order of the first assignments, which is that of new keys.
+  [[nodiscard]] const std::vector<Assigned>& assigned() const { return assigned_; }
+  /// It changes what it reads: refuses that, with the line of the assignment where it was one.
+  void refuseChange(const std::string& what) {
+    refuse(readBefore_.empty() ? "it changes what it reads: " + what : readBefore_);
+  }
+  /// Refuses assignments: nobody sets the places again.
+  void assignsNothing() { mayAssign_ = false; }
   /// Is what is assigned what is there `now`? That is no change.
   [[nodiscard]] bool isThere(PyObject* now, PyObject* value) const;
   void truth(PyObject* o);
@@ -148,6 +166,8 @@ class Observer {
   };
   struct Frame;
   static int trace(PyObject* self, PyFrameObject* frame, int what, PyObject* arg);
+  /// `why`, with the line that is run.
+  [[nodiscard]] std::string atLine(const std::string& why) const;
   void enter(PyFrameObject* frame);
   void step(PyFrameObject* frame);
   void checkReported(PyFrameObject* frame, bool left);
@@ -166,6 +186,7 @@ class Observer {
   bool isChanging(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value);
   void value(PyObject* v);
   void compared(PyObject* o, int depth = 0);
+  /// Does the place hold what the body put there?
   [[nodiscard]] bool isLent(PyObject* dict, PyObject* key) const;
   void typeAttribute(PyTypeObject* type, PyObject* name);
   void tensorAttribute(PyObject* o, PyObject* name);
@@ -191,7 +212,12 @@ class Observer {
   std::unordered_set<PyTypeObject*> classes_;         // whose special methods are guarded
   std::unordered_map<PyObject*, PyObject*> ownerOf_;  // of a `__dict__` that was read
   std::unordered_map<PyObject*, std::pair<PyRef, Scalar>> tracked_;
-  std::map<std::pair<PyObject*, std::string>, PyRef> lent_;  // what was there before
+  using Place = std::pair<PyObject*, std::string>;  // a dict, and a key
+  std::map<Place, PyRef> lent_;                     // what was there before
+  std::vector<Assigned> assigned_;
+  std::set<Place> places_;  // of those
+  std::string readBefore_;  // the first assignment of what was read before, with its line
+  bool mayAssign_ = true;
   std::unordered_map<PyFrameObject*, Pending> pending_;
   std::unordered_map<PyCodeObject*, Code> codes_;
   std::unordered_map<PyFrameObject*, int> reported_;  // the last instruction of each, or where it was entered
@@ -200,6 +226,13 @@ class Observer {
 
 /// The observer of this thread, if a function's body is being watched.
 extern thread_local constinit Observer* activeObserver;
+
+/// For messages: the class of an object, and a name.
+inline std::string typeName(PyObject* o) { return Py_TYPE(o)->tp_name; }
+inline std::string nameText(PyObject* name) {
+  const char* s = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+  return s != nullptr ? s : "?";
+}
 
 /// A tuple, or a named one, whose items and length are the interpreter's.
 bool isTuple(PyObject* o);

@@ -431,22 +431,6 @@ void Observer::callEx(Frame& f, int keywords) {
   if (call(callable, all.data(), static_cast<Py_ssize_t>(all.size()))) freshAfter(f, 2 + null + keywords);
 }
 
-void Observer::storeItem(PyObject* container, PyObject* key, PyObject* v) {
-  if (isTensor(container)) return use(container), operand(key), operand(v);
-  guardNumber(key);
-  if (isPythonClass(Py_TYPE(container)) && special(container, "__setitem__")) return;
-  // `self.count += 1` and `counts[0] += 1` give a dict and a list the tensor that they have.
-  if (PyDict_CheckExact(container) && !fresh(container) && isTensor(v) && PyUnicode_CheckExact(key) &&
-      isThere(PyDict_GetItemWithError(container, key), v))
-    return dictItem(container, key);
-  if (PyList_CheckExact(container) && !fresh(container) && isTensor(v) && PyLong_CheckExact(key)) {
-    const PyRef now(PyObject_GetItem(container, key));
-    PyErr_Clear();
-    if (isThere(now.get(), v)) return subscript(container, key);
-  }
-  mutate(container, "an item is assigned");
-}
-
 void Observer::asText(PyObject* o) {
   guardNumber(o);
   if (!isPlain(o)) refuse("an object is written as text");

@@ -16,12 +16,6 @@ namespace {
 
 constexpr const char* kClassDecides = "what operations do is decided by the class ";
 
-std::string typeName(PyObject* o) { return Py_TYPE(o)->tp_name; }
-std::string text(PyObject* name) {
-  const char* s = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
-  return s != nullptr ? s : "?";
-}
-
 /// Dicts whose reading runs no Python code.
 bool isDict(PyObject* o) {
   static PyTypeObject* ordered = &PyODict_Type;
@@ -188,19 +182,6 @@ void Observer::dictItem(PyObject* dict, PyObject* key, bool absent) {
   value(found);
 }
 
-void Observer::lend(PyObject* dict, PyObject* key, PyObject* value) {
-  if (!PyDict_CheckExact(dict) || !PyUnicode_CheckExact(key)) return refuse("an item of another container is lent");
-  dictItem(dict, key);
-  const std::pair place(dict, std::string(PyUnicode_AsUTF8(key)));
-  const PyRef own = PyRef::borrow(PyDict_GetItemWithError(dict, key));
-  auto it = lent_.try_emplace(place, own).first;
-  if (it->second.get() == value) lent_.erase(it);
-}
-
-bool Observer::isLent(PyObject* dict, PyObject* key) const {
-  return !lent_.empty() && PyUnicode_CheckExact(key) && lent_.contains({dict, PyUnicode_AsUTF8(key)});
-}
-
 void Observer::subscript(PyObject* container, PyObject* key) {
   if (isTensor(container)) {
     operand(container);
@@ -301,7 +282,7 @@ void Observer::tensorAttribute(PyObject* o, PyObject* name) {
   PyObject* found = _PyType_Lookup(Py_TYPE(o), name);
   if (found != nullptr) {
     if (Py_TYPE(found) == &PyGetSetDescr_Type) {
-      if (!understoodTensorAttribute(name)) refuse("Tensor." + text(name) + " is read");
+      if (!understoodTensorAttribute(name)) refuse("Tensor." + nameText(name) + " is read");
       if (!saysDims(name)) use(o);
       return;
     }
@@ -316,10 +297,11 @@ void Observer::tensorAttribute(PyObject* o, PyObject* name) {
   if (dict == nullptr) {
     if (before) guards_.slot(o, offsetof(PyTensor, dict));
     // Another call's argument may have it.
-    if (found == nullptr && covered(o)) refuse("an argument is asked for an attribute of its own (" + text(name) + ")");
+    if (found == nullptr && covered(o))
+      refuse("an argument is asked for an attribute of its own (" + nameText(name) + ")");
     return;
   }
-  if (!before) return refuse("an attribute of a tensor is read (" + text(name) + ")");
+  if (!before) return refuse("an attribute of a tensor is read (" + nameText(name) + ")");
   PyObject* own = PyDict_GetItemWithError(dict, name);
   guards_.item(o, dict, name, own);
   value(own);
@@ -386,7 +368,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
   const bool named = isTuple(o);
   if (!isPythonClass(type) && !named) {
     if (understoodObject(o)) return;
-    return refuse("an attribute of an object of type " + typeName(o) + " is read (" + text(name) + ")");
+    return refuse("an attribute of an object of type " + typeName(o) + " is read (" + nameText(name) + ")");
   }
   readType(o);
   PyObject* found = _PyType_Lookup(type, name);
@@ -397,7 +379,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
     if (kind == &PyMemberDescr_Type && named) return iterate(o);
     if (kind == &PyMemberDescr_Type) {
       auto* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
-      if (member->type != T_OBJECT_EX) return refuse("a slot of another kind is read (" + text(name) + ")");
+      if (member->type != T_OBJECT_EX) return refuse("a slot of another kind is read (" + nameText(name) + ")");
       if (!fresh(o)) {
         guards_.slot(o, member->offset);
         value(*reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + member->offset));
@@ -418,6 +400,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
   PyRef dict(type->tp_dictoffset != 0 ? PyObject_GenericGetDict(o, nullptr) : nullptr);
   if (!dict) PyErr_Clear();
   PyObject* own = dict ? PyDict_GetItemWithError(dict.get(), name) : nullptr;
+  if (dict && isLent(dict.get(), name)) return;
   if (dict && !fresh(o) && !covered(o)) {
     guards_.item(o, dict.get(), name, own, isChanging(o, dict.get(), name, own));
     value(own);
@@ -425,78 +408,6 @@ void Observer::attribute(PyObject* o, PyObject* name) {
   if (own != nullptr || found == nullptr) return;  // none: `__getattr__`, which is entered, or an error
   through(found, o, name);
   if (!fresh(o)) value(found);
-}
-
-void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
-  static PyObject* gradName = interned("grad");
-  static PyObject* requiresGradName = interned("requires_grad");
-  PyTypeObject* type = Py_TYPE(o);
-  if (isTensor(o)) {
-    if (PyUnicode_Compare(name, gradName) == 0) return use(o);  // a slot of the trace (GradObserver)
-    if (PyUnicode_Compare(name, requiresGradName) == 0) {       // what a tensor is is compared at the end
-      v == Py_True ? makeLeaf(o) : use(o);
-      return;
-    }
-    return refuse("an attribute of a tensor is assigned (" + text(name) + ")");
-  }
-  if (PyFunction_Check(o) && fresh(o)) return;
-  if (!isPythonClass(type) && !((isTuple(o) || type == &PyODict_Type) && fresh(o)))
-    return refuse("an attribute of an object of type " + typeName(o) + " is assigned");
-  readType(o);
-  static PyObject* setName = interned("__setattr__");
-  PyObject* setter = _PyType_Lookup(type, setName);
-  if (setter != nullptr && PyFunction_Check(setter)) return;
-  PyObject* found = _PyType_Lookup(type, name);
-  if (found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr && Py_TYPE(found) != &PyMemberDescr_Type) {
-    readType(found);
-    if (isPythonClass(Py_TYPE(found))) return;  // `__set__` is entered
-    PyRef setter(Py_TYPE(found) == &PyProperty_Type ? PyObject_GetAttrString(found, "fset") : nullptr);
-    PyErr_Clear();
-    if (setter && (setter.get() == Py_None || PyFunction_Check(setter.get()))) return;
-    return refuse("an attribute is assigned (" + text(name) + ")");
-  }
-  if (fresh(o)) return;
-  // The value that is there already is no change.
-  PyRef dict(type->tp_dictoffset != 0 ? PyObject_GenericGetDict(o, nullptr) : nullptr);
-  PyErr_Clear();
-  PyObject* now = dict ? PyDict_GetItemWithError(dict.get(), name) : nullptr;
-  if (isThere(now, v)) return guards_.item(o, dict.get(), name, now);
-  refuse("an attribute of an object that was there before is assigned (" + text(name) + ")");
-}
-
-bool Observer::isThere(PyObject* now, PyObject* v) const {
-  if (now == nullptr) return false;
-  return isTensor(v) ? now == v : isPlain(v) && slotOf(v) == nullptr && Held(now).is(v);
-}
-
-void Observer::mutate(PyObject* o, const char* what) {
-  if (fresh(o)) return;
-  refuse(std::string(what) + " in an object that was there before (" + typeName(o) + ")");
-}
-
-void Observer::use(PyObject* o, int depth) {
-  if (o == nullptr || covered_.empty() || isPlain(o)) return;
-  if (isTensor(o)) {
-    if (covered(o)) used_.insert(o);
-    return;
-  }
-  if (depth > 8) {
-    used_.insert(covered_.begin(), covered_.end());
-    return;
-  }
-  if (PyList_CheckExact(o) || PyTuple_Check(o)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) use(PySequence_Fast_GET_ITEM(o, i), depth + 1);
-  } else if (PyDict_Check(o)) {
-    PyObject *k = nullptr, *v = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(o, &at, &k, &v) != 0;) use(v, depth + 1);
-  }
-}
-
-void Observer::makeLeaf(PyObject* tensor) {
-  if (!covered(tensor) || used_.contains(tensor)) return operand(tensor);
-  leaves_.insert(tensorOf(tensor).impl());
-  arguments_.expectLeaf(tensor);
-  operand(tensor);
 }
 
 // ---- calls ---------------------------------------------------------------------------------------------------------

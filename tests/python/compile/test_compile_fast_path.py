@@ -357,10 +357,19 @@ FUNCTIONS = {
     "a while loop": lambda: (counts, vector(1)),
     "a closure made inside": lambda: (lambda x: [f(x) for f in [lambda y, k=k: y * k for k in range(3)]], vector(1)),
     "a float argument": lambda: (lambda x, s: x * s + s, vector(1, 2), 0.5),
+    "a divergence": lambda: (
+        lambda x: tandem.distributions.kl_divergence(tandem.distributions.Normal(x, x.exp()), STANDARD),
+        vector(1, 2),
+    ),
+    "draws of classes": lambda: (
+        lambda x: tandem.distributions.Categorical(logits=x).sample((3,)),
+        vector(1, 2),
+    ),
     "keyword arguments": lambda: (lambda x, **k: F.softmax(x * k.get("scale", 2), dim=-1), vector(1, 2)),
 }
 
 CAPTURED = vector(1, 2)
+STANDARD = tandem.distributions.Normal(vector(0, 0), vector(1, 1))
 LINEAR = nn.Linear(4, 4)
 LSTM = nn.LSTM(3, 4)
 

@@ -1,5 +1,5 @@
-"""`GradScaler` where nothing is read: in compiled and recorded steps an infinite gradient leaves parameters and state as
-they were, as in an eager step that reads."""
+"""`GradScaler` where nothing is read: in compiled and recorded steps an infinite gradient leaves parameters and state
+as they were, as in an eager step that reads."""
 
 from __future__ import annotations
 

@@ -1,0 +1,134 @@
+// What a watched body writes: to what it made itself without more ado; to objects that were there before what a plan
+// writes again (tensors, attributes and items that it did not look at before). Everything else is a refusal.
+#include <Python.h>
+
+#include "python/src/convert.h"
+#include "python/src/observer.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
+  static PyObject* gradName = interned("grad");
+  static PyObject* requiresGradName = interned("requires_grad");
+  PyTypeObject* type = Py_TYPE(o);
+  if (isTensor(o)) {
+    if (PyUnicode_Compare(name, gradName) == 0) return use(o);  // a slot of the trace (GradObserver)
+    if (PyUnicode_Compare(name, requiresGradName) == 0) {       // what a tensor is is compared at the end
+      v == Py_True ? makeLeaf(o) : use(o);
+      return;
+    }
+    return refuse("an attribute of a tensor is assigned (" + nameText(name) + ")");
+  }
+  if (PyFunction_Check(o) && fresh(o)) return;
+  if (!isPythonClass(type) && !((isTuple(o) || type == &PyODict_Type) && fresh(o)))
+    return refuse("an attribute of an object of type " + typeName(o) + " is assigned");
+  readType(o);
+  static PyObject* setName = interned("__setattr__");
+  PyObject* setter = _PyType_Lookup(type, setName);
+  if (setter != nullptr && PyFunction_Check(setter)) return;
+  PyObject* found = _PyType_Lookup(type, name);
+  if (found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr && Py_TYPE(found) != &PyMemberDescr_Type) {
+    readType(found);
+    if (isPythonClass(Py_TYPE(found))) return;  // `__set__` is entered
+    PyRef setter(Py_TYPE(found) == &PyProperty_Type ? PyObject_GetAttrString(found, "fset") : nullptr);
+    PyErr_Clear();
+    if (setter && (setter.get() == Py_None || PyFunction_Check(setter.get()))) return;
+    return refuse("an attribute is assigned (" + nameText(name) + ")");
+  }
+  if (fresh(o)) return;
+  PyRef dict(type->tp_dictoffset != 0 ? PyObject_GenericGetDict(o, nullptr) : nullptr);
+  PyErr_Clear();
+  assign(o, dict.get(), name, v,
+         "an attribute of an object that was there before is assigned (" + nameText(name) + ")");
+}
+
+void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* v, const std::string& what) {
+  if (dict == nullptr || !PyUnicode_CheckExact(key)) return refuse(what);
+  const Place place(dict, PyUnicode_AsUTF8(key));
+  if (!isLent(dict, key)) {
+    // The value that is there already is no change.
+    PyObject* now = PyDict_GetItemWithError(dict, key);
+    if (isThere(now, v)) return guards_.item(owner, dict, key, now);
+  }
+  // Numbers of calls and of groups are other people's (run_time_numbers.h).
+  const bool number = slotOf(v) != nullptr || (owner == nullptr && isPlain(v) && v != Py_None);
+  PyObject* holder = owner != nullptr ? owner : dict;
+  if (!mayAssign_ || number || lent_.contains(place) || covered(holder)) return refuse(what);
+  if (!places_.insert(place).second) return;
+  if (readBefore_.empty() && guards_.hasItem(owner, dict, key)) readBefore_ = atLine(what);
+  assigned_.push_back({dict, PyRef::borrow(holder), PyRef::borrow(key), owner == nullptr});
+}
+
+bool Observer::isThere(PyObject* now, PyObject* v) const {
+  if (now == nullptr) return false;
+  return isTensor(v) ? now == v : isPlain(v) && slotOf(v) == nullptr && Held(now).is(v);
+}
+
+void Observer::mutate(PyObject* o, const char* what) {
+  if (fresh(o)) return;
+  refuse(std::string(what) + " in an object that was there before (" + typeName(o) + ")");
+}
+
+void Observer::use(PyObject* o, int depth) {
+  if (o == nullptr || covered_.empty() || isPlain(o)) return;
+  if (isTensor(o)) {
+    if (covered(o)) used_.insert(o);
+    return;
+  }
+  if (depth > 8) {
+    used_.insert(covered_.begin(), covered_.end());
+    return;
+  }
+  if (PyList_CheckExact(o) || PyTuple_Check(o)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) use(PySequence_Fast_GET_ITEM(o, i), depth + 1);
+  } else if (PyDict_Check(o)) {
+    PyObject *k = nullptr, *v = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(o, &at, &k, &v) != 0;) use(v, depth + 1);
+  }
+}
+
+void Observer::makeLeaf(PyObject* tensor) {
+  if (!covered(tensor) || used_.contains(tensor)) return operand(tensor);
+  leaves_.insert(tensorOf(tensor).impl());
+  arguments_.expectLeaf(tensor);
+  operand(tensor);
+}
+
+void Observer::storeItem(PyObject* container, PyObject* key, PyObject* v) {
+  if (isTensor(container)) return use(container), operand(key), operand(v);
+  guardNumber(key);
+  if (isPythonClass(Py_TYPE(container)) && special(container, "__setitem__")) return;
+  // `self.count += 1` and `counts[0] += 1` give a dict and a list the tensor that they have.
+  if (PyDict_CheckExact(container) && !fresh(container) && isTensor(v) && PyUnicode_CheckExact(key) &&
+      isThere(PyDict_GetItemWithError(container, key), v))
+    return dictItem(container, key);
+  if (PyList_CheckExact(container) && !fresh(container) && isTensor(v) && PyLong_CheckExact(key)) {
+    const PyRef now(PyObject_GetItem(container, key));
+    PyErr_Clear();
+    if (isThere(now.get(), v)) return subscript(container, key);
+  }
+  if (PyDict_CheckExact(container) && !fresh(container)) {
+    auto owner = ownerOf_.find(container);
+    return assign(owner != ownerOf_.end() ? owner->second : nullptr, container, key, v,
+                  "an item is assigned in an object that was there before (dict)");
+  }
+  mutate(container, "an item is assigned");
+}
+
+void Observer::lend(PyObject* dict, PyObject* key, PyObject* value) {
+  if (!PyDict_CheckExact(dict) || !PyUnicode_CheckExact(key)) return refuse("an item of another container is lent");
+  dictItem(dict, key);
+  const std::pair place(dict, std::string(PyUnicode_AsUTF8(key)));
+  const PyRef own = PyRef::borrow(PyDict_GetItemWithError(dict, key));
+  auto it = lent_.try_emplace(place, own).first;
+  if (it->second.get() == value) lent_.erase(it);
+}
+
+bool Observer::isLent(PyObject* dict, PyObject* key) const {
+  if ((lent_.empty() && places_.empty()) || !PyUnicode_CheckExact(key)) return false;
+  const Place place(dict, PyUnicode_AsUTF8(key));
+  return lent_.contains(place) || places_.contains(place);
+}
+
+}  // namespace tandem::python
