@@ -70,6 +70,7 @@ NAMES = {
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data",
     "utils.data._utils.pin_memory": "utils.data.pinning",
+    "utils.data._utils.worker": "utils.data.workers",
     "fx.graph": "fx",
     "fx.graph_module": "fx",
     "fx.node": "fx",

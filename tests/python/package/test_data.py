@@ -1,6 +1,5 @@
 """Data sets, samplers, collation and the loader."""
 
-import warnings
 from collections import OrderedDict, defaultdict, namedtuple
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 
 import tandem
 from tandem.utils import data
-from tandem.utils.data import dataloader
 
 
 class Squares(data.Dataset):
@@ -137,16 +135,6 @@ def test_fetching_many_at_once():
     assert [b.tolist() for b in data.DataLoader(Many(4), batch_size=2)] == [[0, -1], [-2, -3]]
 
 
-def test_workers_warn_once_and_work(monkeypatch):
-    monkeypatch.setattr(dataloader, "_warned_about_workers", False)
-    with pytest.warns(UserWarning, match="num_workers=2: batches are made in this process"):
-        loader = data.DataLoader(Squares(4), batch_size=2, num_workers=2, persistent_workers=True)
-    assert len(list(loader)) == 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        data.DataLoader(Squares(4), num_workers=1)
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -155,6 +143,11 @@ def test_workers_warn_once_and_work(monkeypatch):
         ({"batch_size": None, "drop_last": True}, "mutually exclusive with drop_last"),
         ({"batch_size": 0}, "positive integer"),
         ({"num_workers": -1}, "non-negative"),
+        ({"timeout": -1}, "non-negative"),
+        ({"prefetch_factor": 2}, "num_workers > 0"),
+        ({"persistent_workers": True}, "num_workers > 0"),
+        ({"multiprocessing_context": "fork"}, "num_workers > 0"),
+        ({"multiprocessing_context": "none", "num_workers": 1}, "valid start method"),
     ],
 )
 def test_loader_argument_errors(options, text):

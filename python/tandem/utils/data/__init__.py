@@ -1,7 +1,7 @@
 """`tandem.utils.data`: data sets, samplers and the loader that makes batches of them."""
 
 from tandem.utils.data.collate import default_collate, default_convert
-from tandem.utils.data.dataloader import DataLoader, get_worker_info
+from tandem.utils.data.dataloader import DataLoader
 from tandem.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,
@@ -21,6 +21,7 @@ from tandem.utils.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from tandem.utils.data.workers import get_worker_info
 
 __all__ = [
     "BatchSampler",

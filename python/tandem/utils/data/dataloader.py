@@ -1,21 +1,23 @@
-"""`DataLoader`: batches of a data set, made in the process that asks for them."""
+"""`DataLoader`: batches of a data set, made in the process that asks for them or in workers."""
 
 from __future__ import annotations
 
+import multiprocessing
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, Generic, TypeVar
 
 import tandem
 from tandem._C import Generator
 from tandem.utils.data.collate import default_collate, default_convert
-from tandem.utils.data.dataset import Dataset, IterableDataset, TensorDataset, fetch
+from tandem.utils.data.dataset import Dataset, IterableDataset, TensorDataset
 from tandem.utils.data.pinning import pin_memory
 from tandem.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from tandem.utils.data.workers import Source, Workers
 
 __all__ = ["DataLoader"]
 
-_warned_about_workers = False
 _FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
 T_co = TypeVar("T_co", covariant=True)
 
@@ -29,16 +31,22 @@ class DataLoader(Generic[T_co]):
         shuffle: visit in a new random order each pass.
         sampler: yields indices; excludes `shuffle`.
         batch_sampler: yields lists of indices; excludes `batch_size`, `shuffle`, `sampler`, `drop_last`.
-        num_workers: batches are made in this process, so more than 0 warns once and changes nothing else.
+        num_workers: processes that make the batches, in the same order; with 0 this process makes them. Each worker has
+            a copy of the data set; one of an `IterableDataset` asks `get_worker_info()` which part of it is its own.
         collate_fn: makes a batch of a list of samples; `default_collate` if None.
         drop_last: leave out a last batch that is not full.
         generator: random numbers of the shuffling; the default generator if None.
         pin_memory: put each batch into page-locked memory (`tandem.utils.data.pinning`), from which
             `to("cuda", non_blocking=True)` does not wait. Warns without a GPU, where it changes nothing.
-        timeout, worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers,
-            pin_memory_device, in_order: about workers; accepted, and checked against `num_workers`.
+        timeout: seconds to wait for a batch of a worker; for ever if 0.
+        worker_init_fn: called in each worker with its number, after its random numbers are seeded.
+        multiprocessing_context: how workers are started: "fork", "spawn", "forkserver", or one of Python's contexts.
+        prefetch_factor: batches that a worker makes in advance; 2 if None.
+        persistent_workers: keep the workers for the next pass.
+        pin_memory_device: accepted without effect.
+        in_order: False has batches of workers come as they are done.
 
-    ValueError for options that exclude each other.
+    ValueError for options that exclude each other. An exception in a worker is raised here, with its traceback as text.
 
     Example:
         >>> import tandem
@@ -68,7 +76,7 @@ class DataLoader(Generic[T_co]):
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
         iterable = isinstance(dataset, IterableDataset)
         if iterable and (shuffle or sampler is not None or batch_sampler is not None):
             raise ValueError(
@@ -102,8 +110,10 @@ class DataLoader(Generic[T_co]):
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self.generator = generator
-        self.prefetch_factor = prefetch_factor
+        self.prefetch_factor = 2 if prefetch_factor is None and num_workers > 0 else prefetch_factor
         self.persistent_workers = persistent_workers
+        self.in_order = in_order
+        self._kept: Workers | None = None
         batches = batch_sampler is not None or (iterable and batch_size is not None)
         self.collate_fn: Callable[[Any], Any] = collate_fn or (default_collate if batches else default_convert)
         self._is_made = True
@@ -126,13 +136,37 @@ class DataLoader(Generic[T_co]):
         return self._batches()
 
     def _batches(self) -> Iterator[Any]:
-        if isinstance(self.dataset, IterableDataset):
-            return self._stream(self.dataset)
-        if self.batch_sampler is None:
-            return (self.collate_fn(self.dataset[index]) for index in self.sampler)
-        if type(self.dataset) is TensorDataset and self.collate_fn is default_collate:
+        # Drawn whatever the number of workers, so that the numbers drawn after it do not depend on that.
+        seed = int(tandem.randint(2**62, (), generator=self.generator))
+        iterable = isinstance(self.dataset, IterableDataset)
+        batched = self.batch_sampler is not None
+        source = Source(self.dataset, self.collate_fn, self.batch_size, self.drop_last, batched)
+        if self.num_workers > 0:
+            return self._worked(source, seed, repeat(None) if iterable else iter(self.batch_sampler or self.sampler))
+        if iterable:
+            return source.stream()
+        if batched and type(self.dataset) is TensorDataset and self.collate_fn is default_collate:
             return self._tensor_batches(self.dataset)
-        return (self.collate_fn(fetch(self.dataset, indices)) for indices in self.batch_sampler)
+        return map(source.batch, self.batch_sampler if batched else self.sampler)
+
+    def _worked(self, source: Source, seed: int, tasks: Iterator[Any]) -> Workers:
+        workers = self._kept
+        if workers is None:
+            context: Any = self.multiprocessing_context
+            workers = Workers(
+                source,
+                self.num_workers,
+                seed,
+                ahead=self.prefetch_factor or 2,
+                timeout=self.timeout,
+                start=self.worker_init_fn,
+                context=multiprocessing.get_context(context) if isinstance(context, str) else context,
+                in_order=self.in_order,
+                keep=self.persistent_workers,
+            )
+        workers.begin(tasks, resume=self._kept is not None)
+        self._kept = workers if self.persistent_workers else None
+        return workers
 
     def __len__(self) -> int:
         if isinstance(self.dataset, IterableDataset):
@@ -148,43 +182,38 @@ class DataLoader(Generic[T_co]):
             index = tandem.tensor(indices, dtype=tandem.int64)
             yield [t[index.to(t.device)] for t in dataset.tensors]
 
-    def _stream(self, dataset: IterableDataset[Any]) -> Iterator[Any]:
-        if self.batch_size is None:
-            for sample in dataset:
-                yield self.collate_fn(sample)
-            return
-        batch: list[Any] = []
-        for sample in dataset:
-            batch.append(sample)
-            if len(batch) == self.batch_size:
-                yield self.collate_fn(batch)
-                batch = []
-        if batch and not self.drop_last:
-            yield self.collate_fn(batch)
 
-
-def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent: bool) -> None:
-    global _warned_about_workers
+def _check_workers(
+    num_workers: int, timeout: float, prefetch_factor: int | None, persistent: bool, context: Any
+) -> None:
     if num_workers < 0:
         raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if num_workers == 0 and prefetch_factor is not None:
-        raise ValueError("prefetch_factor option could only be specified in multiprocessing. Let num_workers > 0.")
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing."
+            "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+        )
+    if prefetch_factor is not None and prefetch_factor < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
     if num_workers == 0 and persistent:
         raise ValueError("persistent_workers option needs num_workers > 0")
-    if num_workers > 0 and not _warned_about_workers:
-        _warned_about_workers = True
-        warnings.warn(
-            f"DataLoader: num_workers={num_workers}: batches are made in this process, without workers", stacklevel=3
+    if context is None:
+        return
+    if num_workers == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+            f"num_workers={num_workers}"
         )
-
-
-def get_worker_info() -> None:
-    """Information on the worker process that asks; None, as there are none.
-
-    >>> import tandem
-    >>> tandem.utils.data.get_worker_info() is None
-    True
-    """
-    return None
+    methods = multiprocessing.get_all_start_methods()
+    if isinstance(context, str) and context not in methods:
+        raise ValueError(
+            f"multiprocessing_context option should specify a valid start method in {methods}, but got "
+            f"multiprocessing_context={context!r}"
+        )
+    if not isinstance(context, str | multiprocessing.context.BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string specifying the start method, "
+            f"but got multiprocessing_context={context}"
+        )
