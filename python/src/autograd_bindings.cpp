@@ -97,18 +97,37 @@ PyObject* sequence(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLo
 
 PyRef tupleOf(std::span<const Tensor> tensors) { return PyRef(checked(wrap(tensors))); }
 
-/// What a hook returned in place of a gradient: undefined for None.
-Tensor replacement(PyObject* result) {
+std::string hookName(PyObject* hook) {
+  PyRef name(PyObject_GetAttrString(hook, "__name__"));
+  const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  PyErr_Clear();
+  return text != nullptr ? text : Py_TYPE(hook)->tp_name;
+}
+
+/// What `hook` returned in place of the gradient `g`: undefined for None. A gradient stays one of its tensor: of the
+/// same dtype, shape and device.
+Tensor replacement(const Tensor& g, PyObject* result, PyObject* hook) {
   if (result == Py_None) return {};
   if (!isTensor(result)) {
     fail<TypeError>("hook returned an object of type '", Py_TYPE(result)->tp_name, "', expected a Tensor or None");
   }
-  return tensorOf(result);
+  const Tensor& t = tensorOf(result);
+  if (!g.defined()) return t;
+  if (t.dtype() != g.dtype())
+    fail("hook '", hookName(hook), "' has changed the type of value (was ", dtypeName(g.dtype()), " got ",
+         dtypeName(t.dtype()), ")");
+  if (t.device() != g.device())
+    fail("hook '", hookName(hook), "' has changed the type of value (was on ", deviceName(g.device()), " got ",
+         deviceName(t.device()), ")");
+  if (!(t.shape() == g.shape()))
+    fail("hook '", hookName(hook), "' has changed the size of value (was ", shapeText(g.shape()), " got ",
+         shapeText(t.shape()), ")");
+  return t;
 }
-void replaceAll(std::vector<Tensor>& list, PyObject* result) {
+void replaceAll(std::vector<Tensor>& list, PyObject* result, PyObject* hook) {
   if (result == Py_None) return;
   if (isTensor(result) && list.size() == 1) {
-    list[0] = tensorOf(result);
+    list[0] = replacement(list[0], result, hook);
     return;
   }
   if (!PyTuple_Check(result) || static_cast<std::size_t>(PyTuple_GET_SIZE(result)) != list.size()) {
@@ -116,7 +135,7 @@ void replaceAll(std::vector<Tensor>& list, PyObject* result) {
          ", but expected ", list.size(), ")");
   }
   for (std::size_t i = 0; i < list.size(); ++i)
-    list[i] = replacement(PyTuple_GET_ITEM(result, static_cast<Py_ssize_t>(i)));
+    list[i] = replacement(list[i], PyTuple_GET_ITEM(result, static_cast<Py_ssize_t>(i)), hook);
 }
 
 PyObject* registerHook(PyObject* self, PyObject* hook) {
@@ -146,7 +165,7 @@ PyObject* nodeRegisterHook(PyObject* self, PyObject* hook) {
       PyRef in = tupleOf(grads);
       PyRef out = tupleOf(cotangents);
       PyRef result(checked(PyObject_CallFunctionObjArgs(call.get(), in.get(), out.get(), nullptr)));
-      replaceAll(grads, result.get());
+      replaceAll(grads, result.get(), call.get());
     };
     return removableHandle(self, autograd::registerNodeHook(nodeOf(self), run));
   });
@@ -157,7 +176,7 @@ PyObject* nodeRegisterPreHook(PyObject* self, PyObject* hook) {
       WithGil gil;
       PyRef out = tupleOf(cotangents);
       PyRef result(checked(PyObject_CallOneArg(call.get(), out.get())));
-      replaceAll(cotangents, result.get());
+      replaceAll(cotangents, result.get(), call.get());
     };
     return removableHandle(self, autograd::registerNodePreHook(nodeOf(self), run));
   });
@@ -390,7 +409,7 @@ Tensor PythonTensorHook::operator()(const Tensor& grad) const {
   WithGil gil;
   PyRef argument(checked(wrap(grad)));
   PyRef result(checked(PyObject_CallOneArg(call.get(), argument.get())));
-  return replacement(result.get());
+  return replacement(grad, result.get(), call.get());
 }
 void PythonLeafHook::operator()(const Tensor& leaf) const {
   WithGil gil;

@@ -79,14 +79,10 @@ std::vector<Tensor> gradientsOf(PyObject* result, const std::string& name, std::
                                      : PyTuple_Pack(1, result));
   if (!items) throw PythonError();
   auto n = static_cast<std::size_t>(PyTuple_GET_SIZE(items.get()));
+  bool fits = n >= count;
   // More than were asked for is fine as long as they are None.
-  for (std::size_t i = count; i < n; ++i) {
-    if (PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)) != Py_None) n = SIZE_MAX - 1;
-  }
-  if (n < count || n == SIZE_MAX - 1) {
-    fail("function ", name, " returned an incorrect number of gradients (expected ", count, ", got ",
-         PyTuple_GET_SIZE(items.get()), ")");
-  }
+  for (std::size_t i = count; i < n; ++i) fits &= PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)) == Py_None;
+  if (!fits) fail("function ", name, " returned an incorrect number of gradients (expected ", count, ", got ", n, ")");
   std::vector<Tensor> grads;
   for (std::size_t i = 0; i < count; ++i) {
     PyObject* g = PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i));

@@ -1,6 +1,7 @@
 #include "runtime/base/error.h"
 
 #include <sstream>
+#include <typeinfo>
 
 namespace tandem {
 
@@ -40,6 +41,8 @@ void failAs(const Error& e, const std::string& text) {
   if (dynamic_cast<const E*>(&e) != nullptr) throw E(text);
   TANDEM_ERRORS(TANDEM_AGAIN)
 #undef TANDEM_AGAIN
+  // A class of another layer has more to it than a text, as the exception of a user's program.
+  if (typeid(e) != typeid(Error)) throw;
   throw Error(text);
 }
 

@@ -90,7 +90,7 @@ template <class E = Error, class... Args>
   failWith<E>({TextPart(args)...});
 }
 
-/// Throws an error of the class of `e`, of those in TANDEM_ERRORS, with another text.
+/// In the handler of `e`: throws one of its class, if in TANDEM_ERRORS, with another text; any other goes on as it is.
 [[noreturn]] void failAs(const Error& e, const std::string& text);
 
 }  // namespace tandem

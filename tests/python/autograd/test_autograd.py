@@ -1,4 +1,4 @@
-"""backward, grad, hooks, modes, custom Functions, versions, anomaly mode, long chains and threads."""
+"""backward, grad, modes, custom Functions, versions, anomaly mode, long chains and threads."""
 
 import gc
 import threading
@@ -190,67 +190,6 @@ def test_modes_belong_to_their_thread():
     assert seen == [True]
 
 
-# ---- hooks ----
-
-
-def test_tensor_hooks():
-    x = leaf(1.0)
-    y = x * 2
-    seen = []
-    handle = y.register_hook(lambda g: seen.append(g.item()))
-    y.register_hook(lambda g: g * 10)
-    (y * 3).sum().backward(retain_graph=True)
-    assert seen == [3] and x.grad.item() == 60
-    handle.remove()
-    with x.register_hook(lambda g: g * 0):
-        (y * 3).sum().backward(retain_graph=True)
-    assert seen == [3] and x.grad.item() == 60
-    (y * 3).sum().backward()
-    assert x.grad.item() == 120
-
-
-def test_hook_errors_come_through():
-    x = leaf(1.0)
-    y = x * 2
-
-    def bad(g):
-        raise KeyError("mine")
-
-    y.register_hook(bad)
-    with pytest.raises(KeyError, match="mine"):
-        y.sum().backward()
-    with pytest.raises(RuntimeError, match="doesn't require gradient"):
-        tandem.ones(1).register_hook(bad)
-    z = leaf(1.0)
-    z.register_hook(lambda g: "text")
-    with pytest.raises(TypeError, match="expected a Tensor or None"):
-        z.sum().backward()
-
-
-def test_node_and_leaf_hooks():
-    x = leaf(1.0)
-    y = x * 2
-    seen = []
-    y.grad_fn.register_prehook(lambda gs: seen.append(("pre", gs[0].item())))
-    y.grad_fn.register_hook(lambda ins, outs: seen.append(("post", ins[0].item(), outs[0].item())))
-    x.register_post_accumulate_grad_hook(lambda t: seen.append(("leaf", t.grad.item())))
-    y.sum().backward()
-    assert seen == [("pre", 1), ("post", 2, 1), ("leaf", 2)]
-
-
-def test_backward_inside_a_hook():
-    x, w = leaf(3.0), leaf(2.0)
-    y = x * 2
-
-    def hook(g):
-        with tandem.enable_grad():
-            (w * w).sum().backward()
-
-    y.register_hook(hook)
-    y.sum().backward()
-    assert (x.grad.item(), w.grad.item()) == (2, 4)
-
-
 # ---- custom Functions ----
 
 
@@ -360,9 +299,25 @@ def test_function_errors():
         def backward(ctx, g):
             return g * 2
 
+    class More(tandem.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, surplus):
+            ctx.surplus = surplus
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return (g, None, *ctx.surplus)
+
     x = leaf(1.0)
     with pytest.raises(RuntimeError, match="WrongBackward returned an incorrect number of gradients"):
         Wrong.apply(x, leaf(1.0)).backward()
+    for surplus in ([x], [None, x], [x, None, x] * 100):
+        with pytest.raises(
+            RuntimeError, match=rf"incorrect number of gradients \(expected 2, got {len(surplus) + 2}\)"
+        ):
+            More.apply(x, surplus).backward()
+    More.apply(x, [None] * 3).backward()
     (d,) = tandem.autograd.grad(Once.apply(x * x) ** 2, x, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         d.backward()
@@ -404,6 +359,23 @@ def test_anomaly_mode_names_the_forward_line():
         with pytest.raises(RuntimeError, match=r"nan(.|\n)*test_autograd\.py"):
             y.sum().backward()
     assert tandem._C._anomaly()[0] is False
+
+
+def test_anomaly_mode_keeps_the_exceptions_of_programs():
+    class Own(Exception):
+        pass
+
+    class Fails(tandem.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            raise Own("of the program")
+
+    with tandem.autograd.detect_anomaly(), pytest.raises(Own, match="^of the program$"):
+        Fails.apply(leaf(1.0)).sum().backward()
 
 
 def test_a_chain_of_a_million_nodes():

@@ -155,6 +155,18 @@ def test_saved_tensors_go_through_hooks():
     close(tandem.autograd.grad(g.sum(), x)[0], (2 + x) * x.exp())
 
 
+def test_a_pack_hook_leaves_its_input_as_it_is():
+    x = tandem.ones(3).requires_grad_()
+    with graph.saved_tensors_hooks(lambda t: t.mul_(2), lambda t: t):
+        with pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
+            x * x
+    x = tandem.ones(3).requires_grad_()
+    with graph.saved_tensors_hooks(lambda t: t.clone().mul_(2), lambda t: t):
+        y = x * x
+    y.sum().backward()
+    assert x.grad.tolist() == [4, 4, 4]
+
+
 def test_innermost_hooks_pack():
     x = tandem.ones(2, requires_grad=True)
     seen = []
