@@ -1,6 +1,7 @@
 // Composites of arithmetic, reductions and products of matrices.
 #include <cmath>
 
+#include "eager/composites/half_types.h"
 #include "eager/compute_flags.h"
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
@@ -33,9 +34,6 @@ Tensor scaled(const Operand& x, const Scalar& by) {
   if (isOne(by)) return x.isTensor() ? x.tensor() : makeScalarTensor(x.scalar(), defaultDType());
   return mul(x, by);
 }
-
-/// Half types are summed and divided in float32 and rounded once.
-Tensor widened(const Tensor& x) { return isHalf(x.dtype()) ? toDType(x, DType::Float32) : x; }
 
 /// x + alpha * y or x - alpha * y, of which one is a tensor. Half types: alpha in theirs, the sum in float32, rounded
 /// once.
@@ -137,8 +135,9 @@ Tensor mean(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::
 }
 
 namespace {
+/// The variance, or its square root, which a half type may hold where it does not hold the variance.
 Tensor variance(const char* op, const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction,
-                bool keepdim) {
+                bool keepdim, bool rooted = false) {
   if (!isFloating(x.dtype()))
     fail("std and var only support floating point and complex dtypes, got ", dtypeName(x.dtype()));
   Dims dims = reductionDims(x, dim);
@@ -153,7 +152,8 @@ Tensor variance(const char* op, const Tensor& x, const std::optional<Dims>& dim,
   Tensor d = sub(in, mean(in, dims, true));
   Tensor total = sum(square(d), dims, keepdim);
   // Of nothing there is no variance, whatever the correction.
-  return toDType(div(total, count == 0 ? 0.0 : std::max(n, 0.0)), x.dtype());
+  Tensor v = div(total, count == 0 ? 0.0 : std::max(n, 0.0));
+  return toDType(rooted ? root(v) : v, x.dtype());
 }
 }  // namespace
 
@@ -165,7 +165,7 @@ Tensor var_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbias
 }
 Tensor var_flag(const Tensor& x, bool unbiased) { return var(x, {}, Scalar(unbiased ? 1 : 0), false); }
 Tensor std(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
-  return root(variance("std", x, dim, correction, keepdim));
+  return variance("std", x, dim, correction, keepdim, true);
 }
 Tensor std_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
   return std(x, dim, Scalar(unbiased ? 1 : 0), keepdim);

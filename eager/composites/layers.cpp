@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "eager/batch.h"
+#include "eager/composites/half_types.h"
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"
@@ -11,9 +12,6 @@
 
 namespace tandem::ops {
 namespace {
-
-/// Half types are normalised in float32 and rounded once.
-Tensor widened(const Tensor& x) { return isHalf(x.dtype()) ? toDType(x, DType::Float32) : x; }
 
 Tensor shifted(const Tensor& x, std::int64_t dim) { return sub(x, detached(amax(x, Dims{dim}, true))); }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "eager/composites/half_types.h"
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"
@@ -10,8 +11,6 @@
 
 namespace tandem::ops {
 namespace {
-
-Tensor widened(const Tensor& x) { return isHalf(x.dtype()) ? toDType(x, DType::Float32) : x; }
 
 /// [C] as [1, C, 1, ...].
 Tensor perChannel(const Tensor& v, std::int64_t dims) {

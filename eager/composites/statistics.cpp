@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "eager/composites/half_types.h"
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"
@@ -159,6 +160,9 @@ Tensor nansum(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std
 Tensor nanmean(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::optional<DType> dtype) {
   if (!isFloating(x.dtype()))
     fail("nanmean(): expected input to have floating point or complex dtype but got ", dtypeClassName(x.dtype()));
+  if (dtype && !isFloating(*dtype))
+    fail("nanmean(): could not infer output dtype. Optional dtype must be a floating point dtype. Got: ",
+         dtypeClassName(*dtype));
   FusedScope fused(x);
   return div(nansum(x, dim, keepdim, dtype), sum(logical_not(isnan(x)), dim, keepdim));
 }
@@ -200,9 +204,10 @@ Tensor histc(const Tensor& x, std::int64_t bins, double min, double max) {
   if (!std::isfinite(min) || !std::isfinite(max)) fail("histc: range of [", min, ", ", max, "] is not finite");
   if (min > max) fail("torch.histc: max must be larger than min");
   if (x.numel() == 0) return zeros(Dims{bins}, x.dtype());
-  Tensor flat = detached(reshape(x, Dims{-1}));
-  Tensor low = full_plain(min, Dims{}, x.dtype());
-  Tensor high = full_plain(max, Dims{}, x.dtype());
+  // A half type may not hold the width of the range, nor large counts.
+  Tensor flat = widened(detached(reshape(x, Dims{-1})));
+  Tensor low = full_plain(min, Dims{}, flat.dtype());
+  Tensor high = full_plain(max, Dims{}, flat.dtype());
   if (min == max) {
     Tensor least = amin(flat);
     Tensor most = amax(flat);
@@ -220,8 +225,8 @@ Tensor histc(const Tensor& x, std::int64_t bins, double min, double max) {
     place = clamp_max(toDType(where(inside, position, 0), DType::Int64), Operand(bins - 1));
     place = where(inside, place, bins);
   }
-  Tensor counts = index_add_plain(zeros(Dims{bins + 1}, x.dtype()), 0, place, ones(flat.shape(), x.dtype()));
-  return narrow(counts, 0, 0, bins);
+  Tensor counts = index_add_plain(zeros(Dims{bins + 1}, flat.dtype()), 0, place, ones(flat.shape(), flat.dtype()));
+  return toDType(narrow(counts, 0, 0, bins), x.dtype());
 }
 
 Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t minlength) {
@@ -291,7 +296,16 @@ Tensor corrcoef(const Tensor& x) {
   return clamp(div(div(c, unsqueeze(spread, 1)), spread), Operand(-1), Operand(1));
 }
 
+namespace {
+DType integralDType(const Tensor& y, const Tensor& x) {
+  const TensorMeta metas[] = {metaOf(y), metaOf(x)};
+  return resultType(metas);
+}
+}  // namespace
+
 Tensor trapezoid(const Tensor& y, const Tensor& x, std::int64_t dim) {
+  const DType dtype = integralDType(y, x);
+  if (isHalf(dtype)) return toDType(trapezoid(widened(y), widened(x), dim), dtype);
   dim = wrapDim(dim, y.dim());
   needNumbers("trapezoid", y);
   if (y.size(dim) == 0) return sum(y, Dims{dim}, false, isFloating(y.dtype()) ? y.dtype() : defaultDType());
@@ -299,6 +313,7 @@ Tensor trapezoid(const Tensor& y, const Tensor& x, std::int64_t dim) {
   return div(sum(mul(widths("trapezoid", x, y, dim), twiceMeans(y, dim)), Dims{dim}), 2);
 }
 Tensor trapezoid_dx(const Tensor& y, Scalar dx, std::int64_t dim) {
+  if (isHalf(y.dtype())) return toDType(trapezoid_dx(widened(y), dx, dim), y.dtype());
   dim = wrapDim(dim, y.dim());
   needNumbers("trapezoid", y);
   if (y.size(dim) == 0) return sum(y, Dims{dim}, false, isFloating(y.dtype()) ? y.dtype() : defaultDType());
@@ -306,12 +321,15 @@ Tensor trapezoid_dx(const Tensor& y, Scalar dx, std::int64_t dim) {
   return mul(div(sum(twiceMeans(y, dim), Dims{dim}), 2), dx);
 }
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, std::int64_t dim) {
+  const DType dtype = integralDType(y, x);
+  if (isHalf(dtype)) return toDType(cumulative_trapezoid(widened(y), widened(x), dim), dtype);
   dim = wrapDim(dim, y.dim());
   needNumbers("cumulative_trapezoid", y);
   if (y.size(dim) == 0) return toDType(clone(y), isFloating(y.dtype()) ? y.dtype() : defaultDType());
   return div(cumsum(mul(widths("cumulative_trapezoid", x, y, dim), twiceMeans(y, dim)), dim), 2);
 }
 Tensor cumulative_trapezoid_dx(const Tensor& y, Scalar dx, std::int64_t dim) {
+  if (isHalf(y.dtype())) return toDType(cumulative_trapezoid_dx(widened(y), dx, dim), y.dtype());
   dim = wrapDim(dim, y.dim());
   needNumbers("cumulative_trapezoid", y);
   if (y.size(dim) == 0) return toDType(clone(y), isFloating(y.dtype()) ? y.dtype() : defaultDType());

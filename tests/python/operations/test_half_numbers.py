@@ -187,3 +187,27 @@ def test_gelu_of_every_number(dtype):
     steps = (bits(y).long() - bits(want).long()).abs()
     assert steps.max() <= 1
     assert (steps > 0).sum() < x.numel() / 50  # nearly always the number next to the exact value
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("size", [3e4, 1e-4])
+def test_what_lies_between_may_be_out_of_range(dtype, size):
+    """Variances, sums of neighbours, the width of a range: results that the type holds, of parts that it does not."""
+    dtype = getattr(tandem, dtype)
+    x = (tandem.tensor([[1.0, -0.8, 0.01, 0.3], [0.02, 2.0, -0.03, 0.7]]) * size).to(dtype)
+    y = tandem.tensor([0.0, 1e-4, 3e-4, 4e-4], dtype=dtype)
+    for f in (
+        lambda x, y: x.std(1),
+        lambda x, y: x.std(),
+        lambda x, y: tandem.std_mean(x, 0, correction=0)[0],
+        lambda x, y: tandem.trapezoid(x, dx=0.5),
+        lambda x, y: tandem.trapezoid(x, y),
+        lambda x, y: tandem.cumulative_trapezoid(x, dim=0),
+        lambda x, y: tandem.cumulative_trapezoid(x, y),
+        lambda x, y: tandem.histc(x, 5),
+    ):
+        got, want = f(x, y), f(x.double(), y.double())
+        assert got.dtype == dtype and got.isfinite().all()
+        np.testing.assert_allclose(got.double().numpy(), want.numpy(), rtol=tandem.finfo(dtype).eps * 2, atol=6e-8)
+    many = tandem.zeros(5000, dtype=dtype)
+    assert tandem.histc(many, 3, -1, 1).tolist() == [0, tandem.tensor(5000.0).to(dtype).item(), 0]
