@@ -102,10 +102,18 @@ bool fits(ParamType type, PyObject* o) {
   return false;
 }
 
-bool isTensorInteger(ParamType type, PyObject* o) {
-  if ((type != ParamType::Int && type != ParamType::OptionalInt) || !isTensor(o)) return false;
+bool isIntList(ParamType t) {
+  return t == ParamType::IntList || t == ParamType::OptionalIntList || t == ParamType::IntList2;
+}
+
+/// A tensor of no dims, which stands for the number that it holds.
+bool isTensorNumber(ParamType type, PyObject* o) {
+  if (!isTensor(o)) return false;
   const Tensor& t = tensorOf(o);
-  return t.dim() == 0 && !isFloating(t.dtype()) && t.dtype() != DType::Bool && !t.requiresGrad();
+  if (t.dim() != 0 || t.requiresGrad()) return false;
+  if (type == ParamType::Float || type == ParamType::OptionalFloat) return true;
+  const bool integer = type == ParamType::Int || type == ParamType::OptionalInt || isIntList(type);
+  return integer && !isFloating(t.dtype()) && t.dtype() != DType::Bool;
 }
 
 const char* typeText(ParamType type) {
@@ -146,10 +154,6 @@ const char* typeText(ParamType type) {
     return "object";
   }
   return "?";
-}
-
-bool isIntList(ParamType t) {
-  return t == ParamType::IntList || t == ParamType::OptionalIntList || t == ParamType::IntList2;
 }
 
 // Keywords of NumPy and of older PyTorch that mean the same.
@@ -195,7 +199,7 @@ class Binder {
  public:
   enum class Why : std::uint8_t { Fits, TooMany, WrongType, UnknownKeyword, Twice, Missing };
 
-  /// `readTensors`: an integer may be a 0-d tensor of one, which is read.
+  /// `readTensors`: a number may be a 0-d tensor of one, which is read.
   Binder(const Signature& s, PyObject* self, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords,
          bool readTensors = false)
       : signature_(s), self_(self), args_(args), numArgs_(static_cast<std::size_t>(numArgs)), keywords_(keywords),
@@ -308,7 +312,7 @@ class Binder {
     const ParamSpec& p = signature_.params[at];
     given_ |= 1U << at;
     if (o == Py_None && takesNone(p)) return true;
-    if (!fits(p.type, o) && !(readTensors_ && isTensorInteger(p.type, o))) {
+    if (!fits(p.type, o) && !(readTensors_ && isTensorNumber(p.type, o))) {
       bad_ = o;
       return no(Why::WrongType, at);
     }
@@ -320,7 +324,8 @@ class Binder {
     return at + 1 == signature_.params.size() || signature_.params[at + 1].keywordOnly;
   }
   [[nodiscard]] bool takesVarargs(ParamType type, std::size_t j) const {
-    auto test = isIntList(type) ? isSizeElement : type == ParamType::TensorList ? isTensor : nullptr;
+    auto ints = readTensors_ ? isSizeElement : isInteger;
+    auto test = isIntList(type) ? ints : type == ParamType::TensorList ? isTensor : nullptr;
     if (test == nullptr) return false;
     for (; j < numArgs_; ++j) {
       if (!test(args_[j])) return false;

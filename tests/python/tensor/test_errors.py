@@ -183,3 +183,18 @@ def test_a_stride_that_nobody_uses(mode, number, step):
     call = ON_ONE_ELEMENT[number]
     got = run_in(mode, call, tandem.arange(5.0)[1::step])
     assert got.tolist() == call(tandem.ones(1)).tolist()
+
+
+def test_tensors_of_no_dims_stand_for_numbers():
+    x = tandem.arange(12.0).reshape(3, 4)
+    two, one = tandem.tensor(2), tandem.tensor(1)
+    assert [p.shape for p in tandem.hsplit(x, two)] == [(3, 2), (3, 2)]
+    assert [p.tolist() for p in tandem.tensor_split(x[0], two)] == [[0, 1], [2, 3]]
+    assert x.sum(one).tolist() == x.sum(dim=one).tolist() == x.sum(1).tolist()
+    assert x.view(two, -1).shape == x.view((two, 6)).shape == (2, 6) and x.flip(one).tolist() == x.flip(1).tolist()
+    assert tandem.logit(x / 12, tandem.tensor(0.1)).tolist() == tandem.logit(x / 12, tandem.tensor(0.1).item()).tolist()
+    for wrong in (tandem.ones(1, dtype=tandem.int64), tandem.tensor(1.0), tandem.tensor(True)):
+        with pytest.raises(TypeError, match="must be"):
+            x.softmax(wrong)
+    with pytest.raises(TypeError, match="must be float"):
+        tandem.logit(x, tandem.tensor(0.1, requires_grad=True))
