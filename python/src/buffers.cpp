@@ -56,6 +56,9 @@ void releaseBuffer(void* context) {
 }
 
 [[noreturn]] void refuseType(PyObject* array, const char* format) {
+  if (format != nullptr && (*format == '>' || *format == '!'))
+    fail<ValueError>("given numpy array has byte order different from the native byte order. Conversion between byte "
+                     "orders is currently not supported.");
   PyRef dtype(PyObject_GetAttrString(array, "dtype"));
   PyRef name(dtype ? PyObject_GetAttrString(dtype.get(), "type") : nullptr);
   PyRef text(name ? PyObject_GetAttrString(name.get(), "__name__") : nullptr);

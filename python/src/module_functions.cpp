@@ -91,8 +91,14 @@ constexpr Signature fromBufferSigs[] = {
        DType t = a.dtype(1).value();
        auto size = static_cast<std::int64_t>(itemSize(t));
        std::int64_t offset = a.integer(3);
-       std::int64_t have = bytes.numel() * static_cast<std::int64_t>(itemSize(bytes.dtype())) - offset;
+       std::int64_t length = bytes.numel() * static_cast<std::int64_t>(itemSize(bytes.dtype()));
+       std::int64_t have = length - offset;
        std::int64_t count = a.integer(2, -1);
+       if (length == 0 || count == 0)
+         fail<ValueError>("frombuffer(): both buffer length (", length, ") and count (", count, ") must not be 0");
+       if (count < 0 && have % size != 0)
+         fail<ValueError>("frombuffer(): buffer length (", length, " bytes) after offset (", offset,
+                          " bytes) must be a multiple of element size (", size, ")");
        if (count < 0) count = have / size;
        if (offset < 0 || count * size > have || offset % size != 0) {
          fail<ValueError>("frombuffer(): ", count, " elements of ", dtypeName(t), " at byte ", offset,

@@ -145,7 +145,7 @@ PyObject* divide(PyObject* left, PyObject* right) {
 }
 
 [[noreturn]] void refuseBool(const char* what, const char* instead) {
-  fail(what, ", on a bool tensor is not supported. If you are trying to invert a mask, use `", instead, "` instead.");
+  fail(what, ", on a bool tensor is not supported. If you are trying to invert a mask, use ", instead, " instead.");
 }
 PyObject* subtract(PyObject* left, PyObject* right) { return primitive<OpCode::sub>(left, right); }
 PyObject* power(PyObject* left, PyObject* right, PyObject* modulus) {
@@ -186,7 +186,12 @@ PyObject* negative(PyObject* self) {
     return apply(OpCode::neg, {t});
   });
 }
-PyObject* positive(PyObject* self) { return Py_NewRef(self); }
+PyObject* positive(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    if (tensorOf(self).dtype() == DType::Bool) fail("The `+` operator, on a bool tensor is not supported.");
+    return Py_NewRef(self);
+  });
+}
 PyObject* invert(PyObject* self) {
   return one<OpCode::bitwise_not>(self, [](const Tensor& t) {
     if (isFloating(t.dtype())) {

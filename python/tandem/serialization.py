@@ -132,8 +132,10 @@ class _Writer:
             return {kind: pairs}
         if isinstance(value, tandem.dtype):
             return {"dtype": _dtype_name(value)}
-        if isinstance(value, bytes):
-            return {"bytes": value.hex()}
+        if isinstance(value, tandem.device):
+            return {"device": str(value)}
+        if isinstance(value, (bytes, bytearray)):
+            return {type(value).__name__: value.hex()}
         return {"pickle": self._tensor(_pickled(value, path), f"{path or 'object'}.pickle")}
 
     def _tensor(self, tensor: Tensor, path: str) -> dict[str, Any]:
@@ -339,8 +341,10 @@ class _Reader:
                 return int(value)
             if kind == "float":
                 return float(value)
-            if kind == "bytes":
-                return bytes.fromhex(value)
+            if kind in ("bytes", "bytearray"):
+                return (bytes if kind == "bytes" else bytearray).fromhex(value)
+            if kind == "device":
+                return tandem.device(value)
             if kind == "dtype":
                 return getattr(tandem, value if value in _NAMES else "")
             if kind == "array":

@@ -137,6 +137,22 @@ class Sequential(_ModuleSequence):
     def __iadd__(self, other: Sequential) -> Self:
         return self.extend(other)
 
+    def __mul__(self, other: int) -> Sequential:
+        """The same modules, `other` times one after another."""
+        return Sequential(*self._times(other))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: int) -> Self:
+        return self.extend(self._times(other)[len(self) :])
+
+    def _times(self, count: int) -> list[Module]:
+        if not isinstance(count, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(count)}")
+        if count <= 0:
+            raise ValueError(f"Non-positive multiplication factor {count} for {type(self)}")
+        return list(self) * count
+
     def extend(self, sequential: Iterable[Module]) -> Self:
         """Add modules at the end; returns self."""
         return super().extend(sequential)
@@ -270,10 +286,10 @@ def _as_parameter(value: Any) -> Any:
     return value
 
 
-def _describe(value: Any) -> str:
+def _describe(value: Any, elements: Any = None) -> str:
     if isinstance(value, tandem.Tensor):
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-        return f"{kind} containing: [{value.dtype} of size {'x'.join(map(str, value.shape))}]"
+        return f"{kind} containing: [{elements or value.dtype} of size {'x'.join(map(str, value.shape))}]"
     return f"Object of type: {type(value).__name__}"
 
 
@@ -384,6 +400,21 @@ class ParameterDict(Module):
     def __contains__(self, key: object) -> bool:
         return key in self._keys
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def __or__(self, other: ParameterDict) -> ParameterDict:
+        together = self.copy()
+        together.update(other)
+        return together
+
+    def __ror__(self, other: ParameterDict) -> ParameterDict:
+        return ParameterDict(other) | self
+
+    def __ior__(self, other: ParameterDict) -> Self:
+        self.update(other)
+        return self
+
     def keys(self) -> Iterable[str]:
         """The keys, in the order of insertion."""
         return self._keys.keys()
@@ -439,7 +470,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(f"  ({key}): {_describe(value)}" for key, value in self.items())
+        return "\n".join(f"  ({key}): {_describe(value, tandem.typename(value))}" for key, value in self.items())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")

@@ -190,11 +190,11 @@ class Optimizer:
                 state["step"] = tandem.tensor(float(state["step"]), dtype=tandem.float32)
 
     def __repr__(self) -> str:
-        lines = [type(self).__name__ + " ("]
+        text = type(self).__name__ + " ("
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join(lines) + "\n)"
+            lines = [f"Parameter Group {i}", *(f"    {k}: {group[k]}" for k in sorted(group) if k != "params")]
+            text += "\n" + "\n".join(lines) + "\n"
+        return text + ")"
 
     # --- parameters -------------------------------------------------------------------------------------------------
 

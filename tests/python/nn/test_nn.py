@@ -516,6 +516,30 @@ def test_parameter_dict_as_a_dict():
     d.clear()
     with pytest.raises(KeyError):
         d.popitem()
+    more = nn.ParameterDict({"b": tandem.ones(3), "z": tandem.ones(4, dtype=tandem.float64)})
+    together = other | more
+    assert list(together) == ["a", "b", "z"] and together["b"] is more["b"] and list(other) == ["a", "b"]
+    assert list(reversed(together)) == ["z", "b", "a"]
+    other |= more
+    assert list(other) == ["a", "b", "z"] and other["b"] is more["b"] and isinstance(other, nn.ParameterDict)
+    assert "(z): Parameter containing: [tandem.DoubleTensor of size 4]" in repr(other)
+
+
+def test_multiples_of_sequential():
+    act, linear = nn.Tanh(), nn.Linear(2, 2)
+    net = nn.Sequential(linear, act)
+    for many in (net * 3, 3 * net):
+        assert list(many) == [linear, act] * 3 and list(many._modules) == list("012345")
+    assert list(net) == [linear, act]
+    again = net
+    again *= 2
+    assert again is net and list(net) == [linear, act] * 2
+    x = tandem.ones(1, 2)
+    assert net(x).tolist() == act(linear(act(linear(x)))).tolist()
+    with pytest.raises(ValueError, match="Non-positive multiplication factor 0"):
+        net * 0
+    with pytest.raises(TypeError, match="unsupported operand"):
+        net * 1.5
 
 
 def test_modules_with_duplicates():

@@ -208,6 +208,9 @@ def test_groups_have_their_own_hyperparameters():
     assert [g["lr"] for g in optimizer.param_groups] == [0.1, 0.5, 0.1]
     text = repr(optimizer)
     assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0") and "Parameter Group 2" in text
+    first, second, third, end = text.split("\n\n")[0], *text.split("\n\n")[1:], text[-3:]
+    assert second.startswith("Parameter Group 1\n") and third.startswith("Parameter Group 2\n")
+    assert first.endswith("    weight_decay: 0") and end == "0\n)", "groups are a line apart"
 
 
 def test_errors():

@@ -32,9 +32,12 @@ def test_tree_of_plain_values():
         "s": {1, 2},
         "b": b"\x00\xff",
         ("k", 1): {},
+        "m": bytearray(b"\x01\xfe"),
+        "d": tandem.device("cpu"),
     }
     back = round_trip(value)
     assert back == value and list(back) == list(value)
+    assert type(back["m"]) is bytearray and type(back["d"]) is tandem.device
     assert type(back["o"]) is OrderedDict and list(back["o"]) == ["z", "a"]
     assert np.isnan(round_trip(float("nan")))
 

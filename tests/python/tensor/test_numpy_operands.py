@@ -98,3 +98,35 @@ def test_compiled():
     a[0] = 1
     same, total = body(t)
     assert same.tolist() == [True, False] and total.tolist() == [2, 7]
+
+
+def test_arrays_in_another_byte_order():
+    for kind in (">f4", ">i8"):
+        for make in (tandem.from_numpy, tandem.tensor, tandem.as_tensor):
+            with pytest.raises(ValueError, match="byte order different from the native"):
+                make(np.ones(2, dtype=kind))
+
+
+@pytest.mark.parametrize(
+    ("memory", "options", "text"),
+    [
+        (b"", {}, r"both buffer length \(0\) and count \(-1\) must not be 0"),
+        (bytearray(8), {"count": 0}, r"count \(0\) must not be 0"),
+        (
+            bytearray(7),
+            {},
+            r"buffer length \(7 bytes\) after offset \(0 bytes\) must be a multiple of element size \(4\)",
+        ),
+        (bytearray(8), {"count": 3}, "do not fit a buffer of 8 bytes"),
+    ],
+)
+def test_buffers_that_do_not_fit(memory, options, text):
+    with pytest.raises(ValueError, match=text):
+        tandem.frombuffer(memory, dtype=tandem.int32, **options)
+
+
+def test_signs_of_bools_are_refused():
+    with pytest.raises(RuntimeError, match=r"The `\+` operator, on a bool tensor is not supported"):
+        +tandem.tensor([True])
+    with pytest.raises(RuntimeError, match=r"use the `~` or `logical_not\(\)` operator instead"):
+        -tandem.tensor([True])
