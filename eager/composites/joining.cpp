@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <functional>
 
+#include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/host.h"
+#include "eager/kernels.h"
 #include "eager/ops.h"
 #include "runtime/base/warn.h"
 
@@ -60,20 +62,22 @@ Tensor column_stack(Tensors tensors) {
 Tensor block_diag(Tensors tensors) {
   if (tensors.empty()) return empty(Dims{1, 0});
   std::int64_t width = 0;
+  std::vector<TensorMeta> metas;
+  for (const Tensor& x : tensors) metas.push_back(metaOf(x));
+  const DType dtype = resultType(metas);
   std::vector<Tensor> blocks;
   for (const Tensor& x : tensors) {
     if (x.dim() > 2)
       fail("block_diag: Input tensors must have 2 or fewer dimensions. Input ", blocks.size(), " has ", x.dim(),
            " dimensions");
-    blocks.push_back(atleast_2d(x));
+    blocks.push_back(toDType(atleast_2d(x), dtype));
     width += blocks.back().size(1);
   }
   const auto count = static_cast<std::int64_t>(blocks.size());
   const Dims shape = blocks[0].shape();
-  if (std::ranges::all_of(blocks,
-                          [&](const Tensor& b) { return b.shape() == shape && b.dtype() == blocks[0].dtype(); })) {
+  if (std::ranges::all_of(blocks, [&](const Tensor& b) { return b.shape() == shape; })) {
     // A window of one zero: the only array of the size is the result.
-    const Tensor whole = expand(zeros(Dims{}, blocks[0].dtype()), Dims{count * shape[0], width});
+    const Tensor whole = expand(zeros(Dims{}, dtype), Dims{count * shape[0], width});
     return window_write(whole, stack(blocks, 0), Dims{count, shape[0], shape[1]},
                         Dims{shape[0] * width + shape[1], width, 1}, 0);
   }

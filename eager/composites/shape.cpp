@@ -86,6 +86,7 @@ Tensor movedim(const Tensor& x, DimsRef source, DimsRef destination) {
   for (std::size_t i = 0; i < source.size(); ++i) {
     std::int64_t from = wrapDim(source[i], x.dim());
     std::int64_t to = wrapDim(destination[i], x.dim());
+    if (x.dim() == 0) continue;
     if (order[to] != -1 || (taken >> from & 1) != 0)
       fail("movedim: repeated dim in ", shapeText(source), " or ", shapeText(destination));
     order[to] = from;

@@ -97,7 +97,9 @@ Tensor levelOf(const char* op, const Tensor& x, double q) {
 /// Areas between neighbours along `dim`, 2-fold.
 Tensor twiceMeans(const Tensor& y, std::int64_t dim) {
   std::int64_t n = y.size(dim);
-  return add(narrow(y, dim, 0, n - 1), narrow(y, dim, 1, n - 1));
+  // The sum of two small integers need not be one.
+  const Tensor wide = isFloating(y.dtype()) ? y : toDType(y, DType::Int64);
+  return add(narrow(wide, dim, 0, n - 1), narrow(wide, dim, 1, n - 1));
 }
 /// The widths between the points x, which may be a vector along `dim` of y.
 Tensor widths(const char* op, const Tensor& x, const Tensor& y, std::int64_t dim) {

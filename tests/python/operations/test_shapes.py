@@ -236,3 +236,25 @@ def test_flip_of_short_rows(dtype, width):
         np.testing.assert_array_equal(t[1:].flip(-1).numpy(), x[1:, ::-1])
         np.testing.assert_array_equal(t[:, 1:].flip(-1).numpy(), x[:, :0:-1])
         np.testing.assert_array_equal(t[None].flip(2).numpy(), x[None, :, ::-1])
+
+
+def test_dims_of_numbers_move_nowhere():
+    for x in (tandem.tensor(2.5), tandem.tensor(3)):
+        for move in (tandem.movedim, tandem.moveaxis):
+            assert move(x, 0, 0).item() == move(x, -1, 0).item() == move(x, (), ()).item() == x.item()
+            with pytest.raises(IndexError, match="Dimension out of range"):
+                move(x, 1, 0)
+
+
+def test_blocks_have_the_dtype_of_their_promotion():
+    small, number = tandem.tensor([1, 2], dtype=tandem.uint8), tandem.tensor(7)
+    assert tandem.block_diag(small, number).dtype == tandem.uint8
+    assert tandem.block_diag(small, number).tolist() == [[1, 2, 0], [0, 0, 7]]
+    assert tandem.block_diag(number, tandem.tensor(1.5)).dtype == tandem.float32
+    assert tandem.block_diag(small, number.reshape(1)).dtype == tandem.int64
+
+
+def test_integrals_of_small_integers():
+    y = tandem.tensor([200, 100, 250], dtype=tandem.uint8)
+    assert tandem.trapezoid(y).item() == tandem.trapezoid(y, tandem.arange(3)).item() == 325
+    assert tandem.cumulative_trapezoid(y).tolist() == [150, 325]
