@@ -405,14 +405,14 @@ class ParameterDict(Module):
 
     def __or__(self, other: ParameterDict) -> ParameterDict:
         together = self.copy()
-        together.update(other)
+        together.update(other.items())
         return together
 
     def __ror__(self, other: ParameterDict) -> ParameterDict:
-        return ParameterDict(other) | self
+        return ParameterDict(other.items()) | self
 
     def __ior__(self, other: ParameterDict) -> Self:
-        self.update(other)
+        self.update(other.items())
         return self
 
     def keys(self) -> Iterable[str]:
