@@ -7,6 +7,7 @@ from typing import Any
 
 import tandem
 from tandem import Tensor
+from tandem.autograd import forward_ad
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -55,10 +56,13 @@ def gradcheck(
         check_undefined_grad: whether a backward has to bear outputs whose gradients nobody gave.
         check_grad_dtypes: whether a gradient must have the dtype of its input.
         fast_mode: move all elements at once, along one random direction.
-        check_backward_ad, masked: accepted for PyTorch's sake.
-        check_forward_ad, check_batched_grad, check_batched_forward_grad: must be False.
+        check_backward_ad: whether to compare what backward passes give.
+        check_forward_ad: whether to compare the tangents of `forward_ad`, too.
+        check_batched_grad: whether a backward of all cotangents at once has to give what one of each gives.
+        check_batched_forward_grad: must be False.
+        masked: accepted for PyTorch's sake.
 
-    ValueError if no input requires grad, and for the last three.
+    ValueError if no input requires grad, and for `check_batched_forward_grad`.
 
     Example:
         >>> import tandem
@@ -66,11 +70,19 @@ def gradcheck(
         >>> tandem.autograd.gradcheck(lambda x: tandem.tanh(x) * x, (x,))
         True
     """
-    if check_forward_ad or check_batched_grad or check_batched_forward_grad:
-        raise ValueError("gradcheck: only backward derivatives can be checked")
+    if check_batched_forward_grad:
+        raise ValueError("gradcheck: batched tangents cannot be checked")
     args = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     try:
-        _check(func, args, eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
+        if check_backward_ad:
+            _check(func, args, eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
+        for place in _places(args):
+            for number in range(len(_outputs(func, args))):
+                if check_forward_ad:
+                    numerical = _differences(func, args, place, number, eps)
+                    _compare(numerical, _tangents(func, args, place, number), place, number, atol, rtol)
+                if check_batched_grad:
+                    _check_batched(func, args, place, number)
     except GradcheckError:
         if raise_exception:
             raise
@@ -103,8 +115,8 @@ def gradgradcheck(
         func, inputs: those of `gradcheck`.
         grad_outputs: cotangents of the outputs; random if not given.
         gen_non_contig_grad_outputs: make the random ones not contiguous.
-        check_fwd_over_rev: must be False (ValueError).
-        check_rev_over_rev, masked: accepted for PyTorch's sake.
+        check_fwd_over_rev, check_rev_over_rev: whether to take derivatives of the gradients forward, and backward.
+        masked: accepted for PyTorch's sake.
 
     The other arguments, the result and the errors are those of `gradcheck`.
 
@@ -114,8 +126,6 @@ def gradgradcheck(
         >>> tandem.autograd.gradgradcheck(lambda x: tandem.tanh(x) * x, (x,))
         True
     """
-    if check_fwd_over_rev:
-        raise ValueError("gradgradcheck: only backward derivatives can be checked")
     args = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     if grad_outputs is None:
         outputs = _outputs(func, args)
@@ -146,6 +156,8 @@ def gradgradcheck(
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
     )
 
@@ -155,6 +167,16 @@ def _outputs(func: Callable[..., Any], args: Sequence[Any]) -> list[Tensor]:
     result = func(*args)
     results = [result] if isinstance(result, Tensor) else list(result)
     return [y for y in results if isinstance(y, Tensor) and y.is_floating_point() and y.requires_grad]
+
+
+def _places(args: Sequence[Any]) -> list[int]:
+    """Where the inputs are whose derivatives are asked for."""
+    places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
+    if not places:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+    return places
 
 
 def _check(
@@ -168,11 +190,7 @@ def _check(
     check_dtypes: bool,
     fast: bool,
 ) -> None:
-    places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
-    if not places:
-        raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
-        )
+    places = _places(args)
     for place in places:
         if args[place].dtype != tandem.float64:
             import warnings
@@ -259,6 +277,42 @@ def _differences(func: Callable[..., Any], args: tuple[Any, ...], place: int, nu
         rows.append((high - low).reshape(-1) / (2 * eps))
     count = _outputs(func, args)[number].numel()
     return tandem.stack(rows, 0) if rows else tandem.zeros([0, count], dtype=x.dtype, device=x.device)
+
+
+def _tangents(func: Callable[..., Any], args: tuple[Any, ...], place: int, number: int) -> Tensor:
+    """The matrix [input elements, output elements] by one forward derivative an input element."""
+    x = args[place]
+    rows = []
+    for i in range(x.numel()):
+        step = tandem.zeros(x.numel(), dtype=x.dtype, device=x.device)
+        step[i] = 1.0
+        given = list(args)
+        with forward_ad.dual_level():
+            given[place] = forward_ad.make_dual(x, step.reshape(list(x.shape)))
+            primal, tangent = forward_ad.unpack_dual(_outputs(func, given)[number])
+        rows.append((tandem.zeros_like(primal) if tangent is None else tangent).detach().reshape(-1))
+    count = _outputs(func, args)[number].numel()
+    return tandem.stack(rows, 0) if rows else tandem.zeros([0, count], dtype=x.dtype, device=x.device)
+
+
+def _check_batched(func: Callable[..., Any], args: tuple[Any, ...], place: int, number: int) -> None:
+    output = _outputs(func, args)[number]
+    count = output.numel()
+    if count == 0:
+        return
+    seeds = tandem.eye(count, dtype=output.dtype, device=output.device).reshape([count, *output.shape])
+    one = [
+        tandem.autograd.grad([output], [args[place]], [seed], retain_graph=True, allow_unused=True)[0] for seed in seeds
+    ]
+    (all_of,) = tandem.autograd.grad([output], [args[place]], [seeds], allow_unused=True, is_grads_batched=True)
+    expected = None if one[0] is None else tandem.stack([g for g in one if g is not None])
+    if (expected is None) != (all_of is None):
+        raise GradcheckError(f"Batched gradient of output {number} with respect to input {place} is missing")
+    if expected is not None and all_of is not None and not tandem.allclose(all_of, expected):
+        raise GradcheckError(
+            f"Batched gradients of output {number} with respect to input {place} differ from those of one cotangent "
+            f"each,\nbatched:{all_of}\neach:{expected}\n"
+        )
 
 
 def _largest(x: Tensor) -> float:
