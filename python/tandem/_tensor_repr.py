@@ -168,7 +168,8 @@ def text(t: _C.Tensor) -> str:
         elif t.requires_grad:
             suffixes.append("requires_grad=True")
     out = prefix + body
-    line = len(out) - out.rfind("\n") - 1
+    # As PyTorch counts it: two characters are kept free.
+    line = len(out) - out.rfind("\n") + 1
     for suffix in suffixes:
         if line + len(suffix) + 2 > _options.linewidth:
             out += ",\n" + " " * len(prefix) + suffix

@@ -420,6 +420,16 @@ def test_repr(make, text):
     assert repr(make()) == text
 
 
+def test_repr_breaks_before_a_suffix():
+    # Two characters of a line are kept free, as PyTorch does.
+    row = tandem.full((11,), 3.0).requires_grad_()
+    assert repr(row) == "tensor([" + ", ".join(["3."] * 11) + "], requires_grad=True)"
+    longer = tandem.full((13,), 3.0).requires_grad_()
+    assert repr(longer) == "tensor([" + ", ".join(["3."] * 13) + "],\n       requires_grad=True)"
+    wide = tandem.full((13,), 10, dtype=tandem.int16)
+    assert repr(wide) == "tensor([" + ", ".join(["10"] * 13) + "],\n       dtype=tandem.int16)"
+
+
 def test_repr_of_many_rows():
     lines = repr(tandem.arange(2000.0).reshape(40, 50)).splitlines()
     assert lines[0] == "tensor([[0.0000e+00, 1.0000e+00, 2.0000e+00,  ..., 4.7000e+01, 4.8000e+01,"
