@@ -58,7 +58,7 @@ False: no tensor is a lazy negative.
 False
 }]>;
 def : ByHand<"method", "share_memory_", "", [{
-The tensor itself: its memory is that of this process.
+The tensor itself, with a warning: its memory is that of this process, and others get copies.
 
 >>> tandem.ones(2).share_memory_()
 tensor([1., 1.])

@@ -266,4 +266,11 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
   return copyTo(result, currentDevice);
 }
 
+void warnOfOwnMemory(const Tensor& t) {
+  if (t.device().isCpu())
+    warn(
+        "share_memory_: memory is not shared between processes: others get copies of what they are sent, and what they "
+        "write is not seen here");
+}
+
 }  // namespace tandem::python

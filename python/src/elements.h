@@ -4,6 +4,7 @@
 #include <Python.h>
 #include <optional>
 
+#include "eager/tensor.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/scalar.h"
 
@@ -14,5 +15,8 @@ Scalar loadElement(DType t, const void* p);
 void storeElement(DType t, void* p, const Scalar& s);
 /// The dtype of what the buffer protocol gives; nothing for types that tensors do not have.
 std::optional<DType> bufferDType(PyObject* o);
+
+/// `t` was to be shared with other processes: warns that they get copies. Memory of a GPU is nobody's.
+void warnOfOwnMemory(const Tensor& t);
 
 }  // namespace tandem::python

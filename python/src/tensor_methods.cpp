@@ -80,6 +80,9 @@ PyObject* onCpu(PyObject* self, PyObject*) {
   });
 }
 PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
+PyObject* shareMemory(PyObject* self, PyObject*) {
+  return guarded([&] { return warnOfOwnMemory(tensorOf(self)), Py_NewRef(self); });
+}
 PyObject* no(PyObject*, PyObject*) { Py_RETURN_FALSE; }
 
 constexpr ParamSpec formatParams[] = {kSelf, {"memory_format", P::Any, true, true}};
@@ -547,7 +550,7 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       method<sameSizeSigs>("is_same_size", doc::method_is_same_size),
       reader<"is_conj", no>(doc::method_is_conj),
       reader<"is_neg", no>(doc::method_is_neg),
-      reader<"share_memory_", itself>(doc::method_share_memory_),
+      reader<"share_memory_", shareMemory>(doc::method_share_memory_),
       inPython<"is_nonzero">(doc::method_is_nonzero),
       inPython<"tensor_new", "new">(doc::method_new),
       {"_storage_bytes", storageBytes, METH_NOARGS, nullptr},

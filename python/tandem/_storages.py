@@ -118,7 +118,8 @@ class Storage:
         return False
 
     def share_memory_(self) -> Any:
-        """The storage itself: other processes get copies of what they are sent."""
+        """The storage itself, with a warning: other processes get copies of what they are sent."""
+        self._tensor.share_memory_()
         return self
 
     def untyped(self) -> UntypedStorage:

@@ -55,7 +55,9 @@ class Adagrad(GroupOptimizer):
                 self._first_state(param, group)
 
     def share_memory(self) -> None:
-        """Does nothing: the state of this process is its own."""
+        """Warns: the state is that of this process (`Tensor.share_memory_`)."""
+        for state in self.state.values():
+            state["sum"].share_memory_()
 
     def _init_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"sum": tandem.full_like(param, group["initial_accumulator_value"])}

@@ -250,7 +250,13 @@ def test_modules_of_other_devices():
             with pytest.raises(RuntimeError, match=f"this build of Tandem has no devices of the kind {kind}"):
                 getattr(owner, kind)()
     layer = nn.Linear(1, 1)
-    assert layer.share_memory() is layer
+    with pytest.warns(UserWarning, match="memory is not shared between processes"):
+        assert layer.share_memory() is layer
+    with pytest.warns(UserWarning, match="others get copies"):
+        layer.weight.untyped_storage().share_memory_()
+    with pytest.warns(UserWarning, match="what they write is not seen here"):
+        tandem.optim.Adagrad(layer.parameters()).share_memory()
+    assert not layer.weight.is_shared()
 
 
 def test_regular_backward_hooks():
