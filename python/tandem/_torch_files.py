@@ -21,6 +21,7 @@ from typing import Any
 
 import tandem
 from tandem import Tensor
+from tandem._storages import TypedStorage
 
 __all__ = ["TorchFile", "is_torch_file"]
 
@@ -47,6 +48,14 @@ def is_torch_file(data: bytes) -> bool:
 
 class _Refused(pickle.UnpicklingError):
     """A file that names what it may not call."""
+
+
+class _Stored(TypedStorage):
+    """A storage of a file, and the device that it was on."""
+
+    def __init__(self, flat: Tensor, place: str) -> None:
+        super().__init__(flat)
+        self.flat, self.place = flat, place
 
 
 class _StorageType(str):
@@ -159,9 +168,9 @@ class TorchFile:
         return _from_numpy(np.frombuffer(data, dtype=element).copy(), dtype)
 
     def tensor(
-        self, storage: tuple[Tensor, str], offset: int, size: tuple[int, ...], stride: tuple[int, ...], *rest: Any
+        self, storage: _Stored, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *rest: Any
     ) -> Tensor:
-        flat, place = storage
+        flat, place = storage.flat, storage.place
         numbers = (offset, *size, *stride)
         if len(size) != len(stride) or not all(type(n) is int and n >= 0 for n in numbers):
             raise self.error("a tensor", f"bad layout: shape {size}, stride {stride}, offset {offset}")
@@ -234,10 +243,10 @@ class _Unpickler(pickle._Unpickler):
             ("torch.serialization", "_get_layout"): _layout,
         }
 
-    def persistent_load(self, pid: Any) -> tuple[Tensor, str]:
+    def persistent_load(self, pid: Any) -> _Stored:
         if not isinstance(pid, tuple) or len(pid) not in (5, 6) or pid[0] != "storage":
             raise self.source.error("a storage", f"unknown persistent id {str(pid)[:80]}")
-        return self.source.storage(*pid[1:])
+        return _Stored(*self.source.storage(*pid[1:]))
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in self.known:

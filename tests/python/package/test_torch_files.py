@@ -118,3 +118,12 @@ def test_where_tensors_were():
     seen = []
     tandem.load(archive(on_gpu, data__0=TWO), map_location=lambda tensor, place: seen.append(place) or tensor)
     assert seen == ["cuda:0"]
+
+
+def test_a_storage_by_itself():
+    whole = tensor_pickle()
+    # What the persistent id gives, without the function that makes a tensor of it.
+    begin, end = whole.index(b"(X\x07\x00\x00\x00storage"), whole.index(b"Q") + 1
+    storage = tandem.load(archive(b"\x80\x02" + whole[begin:end] + b".", data__0=TWO))
+    assert isinstance(storage, tandem.TypedStorage) and storage.tolist() == [1, 2]
+    assert storage.dtype == tandem.float32 and len(storage) == 2
