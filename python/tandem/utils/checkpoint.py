@@ -298,7 +298,10 @@ def checkpoint(
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ('default', 'none'), but got {determinism_check}")
     if _C._is_tracing():
-        return function(*args, **kwargs)
+        # Nothing is forgotten in a trace. Of a reentrant call without inputs that require grad there is no history.
+        reached = not use_reentrant or any(isinstance(x, _C.Tensor) and x.requires_grad for x in args)
+        with contextlib.nullcontext() if reached else no_grad():
+            return function(*args, **kwargs)
     if use_reentrant:
         check_backward_validity(args)
         return _Reentrant.apply(function, _World(preserve), *args)

@@ -184,3 +184,26 @@ def test_contexts_and_early_stop():
         y = checkpoint(f, x, use_reentrant=False)
     y.sum().backward()
     assert len(ends) == 3
+
+
+@pytest.mark.parametrize("required", [False, True])
+@pytest.mark.filterwarnings("ignore:None of the inputs")
+def test_whole_traces_reach_the_parameters_that_eager_reaches(required):
+    """A reentrant call whose inputs require no gradient has no history, in a trace as in eager."""
+    inner, outer = tandem.nn.Linear(3, 3), tandem.nn.Linear(3, 1)
+
+    def gradients(compile):
+        for p in (*inner.parameters(), *outer.parameters()):
+            p.grad = None
+
+        def step(x):
+            outer(checkpoint(inner, x, use_reentrant=True)).sum().backward()
+
+        call = compile(step)
+        for _ in range(2):
+            call(tandem.ones(2, 3, requires_grad=required))
+        return [None if p.grad is None else p.grad.tolist() for p in (*inner.parameters(), *outer.parameters())]
+
+    eager = gradients(lambda f: f)
+    assert (eager[0] is None) is not required
+    assert gradients(lambda f: tandem.compile(f, fullgraph=True)) == eager
