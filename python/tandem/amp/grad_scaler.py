@@ -155,7 +155,9 @@ class GradScaler:
             self.unscale_(optimizer)
         finite, result = state["finite"], None
         waits = finite.device.type != "cpu" or _C._is_recording()
-        if not waits or args or kwargs or not optimizer._step_where(finite):
+        # Of its class: what wraps an optimizer has a step of its own.
+        in_tensors = getattr(type(optimizer), "_in_tensors", False) and not args and not kwargs
+        if not waits or not in_tensors or not optimizer._step_where(finite):
             result = optimizer.step(*args, **kwargs) if finite.item() else None
         state["stage"] = "stepped"
         return result

@@ -116,10 +116,22 @@ def test_steps_of_other_peoples_code():
             calls.append("step")
             return super().step(closure)
 
+    class Wrapped:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __getattr__(self, name):
+            return getattr(self.inner, name)
+
+        def step(self):
+            calls.append("wrapped")
+            self.inner.step()
+
     w = tandem.ones(2, requires_grad=True)
     hooked = optim.SGD([w], lr=0.1)
     hooked.register_step_post_hook(lambda *_: calls.append("hook"))
-    for optimizer, name in ((Counted([w], lr=0.1), "step"), (hooked, "hook")):
+    wrapped = Wrapped(optim.SGD([w], lr=0.1))
+    for optimizer, name in ((Counted([w], lr=0.1), "step"), (hooked, "hook"), (wrapped, "wrapped")):
         scaler = tandem.amp.GradScaler("cpu")
         calls.clear()
         for bad in (False, True, False):
