@@ -1,7 +1,8 @@
 // argmax, argmin, max_dim, min_dim: the first place of the extreme value; the first NaN wins over everything.
 //
 // Along memory the extreme value of a piece is found first, in lanes, and its place only where it is better than that
-// of the pieces before. Across memory (another dim than the last) neighbouring columns are the lanes.
+// of the pieces before. Across memory (another dim than the last) neighbouring columns are the lanes; so are short
+// rows, which are transposed for it.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -21,37 +22,38 @@ constexpr std::int64_t kPiece = 64 * 1024;
 constexpr std::int64_t kNear = 2048;
 constexpr std::int64_t kLanes = 32;
 constexpr std::int64_t kColumns = 64;
+// Rows of up to this many elements are columns of a transpose: lanes along them would be mostly empty.
+constexpr std::int64_t kShortRow = 16;
 
-template <class C>
-bool isNan(C v) {
-  if constexpr (std::is_floating_point_v<C>) return v != v;
+template <class T>
+bool isNan(T v) {
+  if constexpr (std::is_floating_point_v<T>) return v != v;
   return false;
 }
 
 /// Does `a`, met later, replace `b`? Without branches, for lanes.
-template <bool Max, class C>
-bool beats(C a, C b) {
+template <bool Max, class T>
+bool beats(T a, T b) {
   bool better = Max ? a > b : a < b;
-  if constexpr (std::is_floating_point_v<C>) return static_cast<bool>(int{better} | (int{a != a} & int{b == b}));
+  if constexpr (std::is_floating_point_v<T>) return static_cast<bool>(int{better} | (int{a != a} & int{b == b}));
   return better;
 }
 
 /// The extreme value of n >= 1 elements, or NaN.
 template <bool Max, class T>
-auto extremeOf(const T* x, std::int64_t n) {
-  using C = typename Element<T>::Compute;
-  C best = Element<T>::load(x[0]);
+T extremeOf(const T* x, std::int64_t n) {
+  T best = x[0];
   std::int64_t i = 0;
   bool nan = false;
   if (n >= kLanes) {
-    std::array<C, kLanes> lanes;
-    std::array<C, kLanes> nans{};  // becomes NaN, and stays so, where one is met
+    std::array<T, kLanes> lanes;
+    std::array<T, kLanes> nans{};  // becomes NaN, and stays so, where one is met
     for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] = best;
     for (; i + kLanes <= n; i += kLanes) {
       for (std::int64_t j = 0; j < kLanes; ++j) {
-        C v = Element<T>::load(x[i + j]);
+        T v = x[i + j];
         lanes[j] = (Max ? v > lanes[j] : v < lanes[j]) ? v : lanes[j];
-        if constexpr (std::is_floating_point_v<C>) nans[j] = v != v ? v : nans[j];
+        if constexpr (std::is_floating_point_v<T>) nans[j] = v != v ? v : nans[j];
       }
     }
     for (std::int64_t j = 0; j < kLanes; ++j) {
@@ -60,27 +62,27 @@ auto extremeOf(const T* x, std::int64_t n) {
     }
   }
   for (; i < n; ++i) {
-    C v = Element<T>::load(x[i]);
+    T v = x[i];
     nan |= isNan(v);
     best = (Max ? v > best : v < best) ? v : best;
   }
-  if constexpr (std::is_floating_point_v<C>) return nan ? std::numeric_limits<C>::quiet_NaN() : best;
+  if constexpr (std::is_floating_point_v<T>) return nan ? std::numeric_limits<T>::quiet_NaN() : best;
   return best;
 }
 
 /// The first place of `value` (or of a NaN) among n elements, which have one.
-template <class T, class C>
-std::int64_t placeOf(const T* x, std::int64_t n, C value) {
+template <class T>
+std::int64_t placeOf(const T* x, std::int64_t n, T value) {
   std::int64_t i = 0;
   auto find = [&](auto same) {
     for (; i + kLanes <= n; i += kLanes) {
       int found = 0;
-      for (std::int64_t j = 0; j < kLanes; ++j) found |= int{same(Element<T>::load(x[i + j]))};
+      for (std::int64_t j = 0; j < kLanes; ++j) found |= int{same(x[i + j])};
       if (found != 0) break;
     }
-    while (i + 1 < n && !same(Element<T>::load(x[i]))) ++i;
+    while (i + 1 < n && !same(x[i])) ++i;
   };
-  isNan(value) ? find([](C v) { return isNan(v); }) : find([&](C v) { return v == value; });
+  isNan(value) ? find([](T v) { return isNan(v); }) : find([&](T v) { return v == value; });
   return i;
 }
 
@@ -104,26 +106,25 @@ std::int64_t bestOfAll(const T* x, std::int64_t n) {
   });
   std::int64_t at = found[0];
   for (std::int64_t f : found)
-    if (beats<Max>(Element<T>::load(x[f]), Element<T>::load(x[at]))) at = f;
+    if (beats<Max>(x[f], x[at])) at = f;
   return at;
 }
 
 /// Of `count` neighbouring columns of `size` elements, each `step` from the one above.
 template <bool Max, class T>
 void bestOfColumns(const T* x, std::int64_t size, std::int64_t step, std::int64_t count, std::int64_t* indices) {
-  using C = typename Element<T>::Compute;
-  using Row = std::conditional_t<sizeof(C) == 8, std::int64_t, std::int32_t>;
+  using Row = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
   constexpr std::int64_t kRows = std::int64_t{1} << 30;  // fit a Row
-  std::array<C, kColumns> best;
+  std::array<T, kColumns> best;
   std::array<Row, kColumns> rows;
-  for (std::int64_t j = 0; j < count; ++j) best[j] = Element<T>::load(x[j]);
+  for (std::int64_t j = 0; j < count; ++j) best[j] = x[j];
   std::fill_n(indices, count, 0);
   for (std::int64_t first = 0; first < size; first += kRows) {
     std::fill_n(rows.begin(), count, Row{-1});
     for (std::int64_t r = 0; r < std::min(kRows, size - first); ++r) {
       const T* row = x + (first + r) * step;
       for (std::int64_t j = 0; j < count; ++j) {
-        C v = Element<T>::load(row[j]);
+        T v = row[j];
         bool better = beats<Max>(v, best[j]);
         best[j] = better ? v : best[j];
         rows[j] = better ? static_cast<Row>(r) : rows[j];
@@ -134,34 +135,55 @@ void bestOfColumns(const T* x, std::int64_t size, std::int64_t step, std::int64_
   }
 }
 
-/// For each position of outer x inner. `values` may be null.
+/// For each position of outer x inner, by the order of `x`. `values`, of those of `stored`, may be null.
 template <bool Max, class T>
-void bestAlong(const T* x, const DimSplit& s, T* values, std::int64_t* indices) {
-  // The value of a position, once its index is there.
-  auto take = [&](std::int64_t p) {
-    if (values != nullptr) values[p] = x[(p / s.inner * s.size + indices[p]) * s.inner + p % s.inner];
-  };
+void bestAlong(const T* x, const T* stored, DType dtype, const DimSplit& s, T* values, std::int64_t* indices) {
   if (s.outer * s.inner == 1) {
     indices[0] = bestOfAll<Max>(x, s.size);
-    return take(0);
+    if (values != nullptr) values[0] = stored[indices[0]];
+    return;
   }
-  if (s.inner == 1) {
+  const bool shortRows = s.inner == 1 && s.size <= kShortRow;
+  if (s.inner == 1 && !shortRows) {
     return parallelFor(s.outer, grainOf(s.size), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t o = begin; o < end; ++o) {
         indices[o] = bestOf<Max>(x + o * s.size, s.size);
-        take(o);
+        if (values != nullptr) values[o] = stored[o * s.size + indices[o]];
       }
     });
   }
-  std::int64_t pieces = (s.inner + kColumns - 1) / kColumns;
-  std::int64_t work = s.size * std::min(s.inner, kColumns);
-  parallelFor(s.outer * pieces, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t width = shortRows ? s.outer : s.inner;
+  const std::int64_t pieces = ceilDiv(width, kColumns);
+  const std::int64_t work = s.size * std::min(width, kColumns);
+  parallelFor((shortRows ? 1 : s.outer) * pieces, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
+    std::array<T, kShortRow * kColumns> turned;
     for (std::int64_t unit = begin; unit < end; ++unit) {
-      std::int64_t o = unit / pieces;
-      std::int64_t i = unit % pieces * kColumns;
-      std::int64_t count = std::min(kColumns, s.inner - i);
-      bestOfColumns<Max>(x + o * s.size * s.inner + i, s.size, s.inner, count, indices + o * s.inner + i);
-      for (std::int64_t p = o * s.inner + i; p < o * s.inner + i + count; ++p) take(p);
+      const std::int64_t o = unit / pieces;
+      const std::int64_t i = unit % pieces * kColumns;
+      const std::int64_t count = std::min(kColumns, width - i);
+      const std::int64_t first = o * width + i;
+      const std::int64_t at = shortRows ? i * s.size : o * s.size * width + i;
+      const std::int64_t down = shortRows ? 1 : width;
+      const std::int64_t beside = shortRows ? s.size : 1;
+      if (shortRows) transposeMatrix(x + at, s.size, turned.data(), kColumns, s.size, count, dtype);
+      bestOfColumns<Max>(shortRows ? turned.data() : x + at, s.size, shortRows ? kColumns : width, count,
+                         indices + first);
+      if (values == nullptr) continue;
+      for (std::int64_t j = 0; j < count; ++j) values[first + j] = stored[at + indices[first + j] * down + j * beside];
+    }
+  });
+}
+
+/// Integers in the order of half types' elements: a zero's sign does not count, and each NaN comes before or behind
+/// all.
+template <bool Max>
+void orderHalves(const std::int16_t* x, std::int64_t n, DType dtype, std::int16_t* keys) {
+  const int infinity = dtype == DType::Float16 ? 0x7c00 : 0x7f80;
+  parallelFor(n, kSerialElements, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto magnitude = static_cast<std::int16_t>(x[i] & 0x7fff);
+      const auto number = static_cast<std::int16_t>(x[i] < 0 ? -magnitude : magnitude);
+      keys[i] = magnitude > infinity ? std::int16_t{Max ? 0x7fff : -0x8000} : number;
     }
   });
 }
@@ -171,10 +193,18 @@ void reduce(const char* op, const ArrayView& input, const DimSplit& split, void*
   if (indices.numel() == 0) return;
   if (split.size == 0) fail<IndexError>(op, ": the reduced dim has no elements");
   Contiguous x(input);
+  auto along = [&]<class T>(const T* ordered) {
+    bestAlong<Max, T>(ordered, x.as<T>(), input.dtype, split, static_cast<T*>(values), indices.as<std::int64_t>());
+  };
+  if (input.dtype == DType::Float16 || input.dtype == DType::BFloat16) {
+    Scratch<std::int16_t> keys(input.numel());
+    orderHalves<Max>(x.as<std::int16_t>(), input.numel(), input.dtype, keys.data());
+    return along(static_cast<const std::int16_t*>(keys.data()));
+  }
   withType(input.dtype, [&](auto tag) {
     using Stored = typename decltype(tag)::Type;
     using T = std::conditional_t<std::is_same_v<Stored, bool>, std::uint8_t, Stored>;
-    bestAlong<Max>(x.as<T>(), split, static_cast<T*>(values), indices.as<std::int64_t>());
+    if constexpr (std::is_arithmetic_v<T>) along(static_cast<const T*>(x.as<T>()));
   });
 }
 
