@@ -33,6 +33,10 @@ Tensor pinned(const Tensor& t, GpuControl& gpu);
 /// Where the first element is, on the device of `t`, which the host may not read from; materializes. Error inside vmap.
 void* addressOf(const Tensor& t);
 
+/// Have both the same shape and the same elements? NaN differs from itself. Reads the data, of large tensors only up to
+/// a piece in which they differ.
+bool sameElements(const Tensor& x, const Tensor& y);
+
 /// The first element.
 template <class T>
 T readElement(const Tensor& t) {

@@ -395,11 +395,8 @@ constexpr Signature resizeAsSigs[] = {{"resize_as_", resizeAsParams, [](ParsedAr
 constexpr Signature sameSizeSigs[] = {{"is_same_size", otherParams, [](ParsedArgs& a) -> PyObject* {
                                          return wrap(a.tensor(0).shape() == a.tensor(1).shape());
                                        }}};
-constexpr Signature equalSigs[] = {{"equal", otherParams, [](ParsedArgs& a) -> PyObject* {
-                                      const Tensor& x = a.tensor(0);
-                                      const Tensor& y = a.tensor(1);
-                                      return x.shape() == y.shape() ? itemObject(ops::all(ops::eq(x, y))) : wrap(false);
-                                    }}};
+constexpr Signature equalSigs[] = {
+    {"equal", otherParams, [](ParsedArgs& a) -> PyObject* { return wrap(sameElements(a.tensor(0), a.tensor(1))); }}};
 
 // ---- autograd ----
 

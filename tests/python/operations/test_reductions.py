@@ -33,6 +33,41 @@ def test_extreme_values_and_their_places(shape, dtype):
         assert int(tandem.argmax(tandem.tensor(x))) == np.argmax(x)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(65, 2), (130, 3), (64, 16), (5, 17), (3, 5000), (40, 1), (9, 4, 70)], ids=str)
+def test_places_of_extreme_half_numbers(shape, dtype):
+    """Zeros of both signs are equal, infinities are numbers, the first NaN of either sign wins."""
+    x = RNG.integers(-2, 3, size=shape).astype("float32")
+    special = RNG.random(shape)
+    for part, value in enumerate((-0.0, np.inf, -np.inf, np.nan, -np.nan)):
+        x[(special > part * 0.01) & (special < (part + 1) * 0.01)] = value
+    half = tandem.tensor(x).to(getattr(tandem, dtype))
+    for dim in range(x.ndim):
+        for name in ("max", "min"):
+            values, places = getattr(half, name)(dim)
+            want = getattr(np, "arg" + name)(x, axis=dim)
+            np.testing.assert_array_equal(places.numpy(), want)
+            np.testing.assert_array_equal(getattr(half, "arg" + name)(dim).numpy(), want)
+            taken = np.take_along_axis(x, np.expand_dims(want, dim), dim).squeeze(dim)
+            np.testing.assert_array_equal(values.float().numpy(), taken)
+            np.testing.assert_array_equal(np.signbit(values.float().numpy()), np.signbit(taken))
+    assert int(half.argmax()) == np.argmax(x) and int(half.argmin()) == np.argmin(x)
+
+
+@pytest.mark.parametrize("size", [0, 1, 500, 513, 300_000, 600_000])
+def test_equal_looks_at_all_elements(size):
+    x = tandem.arange(size) % 5
+    assert x.equal(x.clone()) and x.equal(x) and not x.equal(x[:-1] if size else tandem.zeros(1))
+    for place in {0, size // 3, size - 1} if size else ():
+        y = x.clone()
+        y[place] = 7
+        assert not x.equal(y) and not y.view(-1, 1).equal(x.view(-1, 1)) and y.equal(y)
+        with tandem.lazy():
+            assert not (x + 1).equal(y + 1) and (y + 1).equal(y + 1)
+    nan = tandem.full((size,), float("nan"))
+    assert nan.equal(nan) == (size == 0)
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_scans(shape):
     x = array(shape, "float32")
