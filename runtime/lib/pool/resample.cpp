@@ -64,11 +64,17 @@ template <class C>
 [[gnu::always_inline]] inline void scatterSlab(const Taps<C>& taps, const C* g, C* x, std::int64_t in, std::int64_t out,
                                                std::int64_t inner) {
   std::fill_n(x, in * inner, C{0});
+  const std::int64_t* index = taps.index.data();
+  const C* weight = taps.weight.data();
+  if (inner == 1 && taps.each > 0) {
+    for (std::int64_t o = 0; o < out; ++o, index += taps.each, weight += taps.each)
+      for (std::int64_t k = 0; k < taps.each; ++k) x[index[k]] += weight[k] * g[o];
+    return;
+  }
   for (std::int64_t o = 0; o < out; ++o)
     for (std::int64_t k = taps.starts[static_cast<std::size_t>(o)]; k < taps.starts[static_cast<std::size_t>(o) + 1];
          ++k)
-      scaleRows(g + o * inner, taps.weight[static_cast<std::size_t>(k)],
-                x + taps.index[static_cast<std::size_t>(k)] * inner, inner, true);
+      scaleRows(g + o * inner, weight[k], x + index[k] * inner, inner, true);
 }
 
 template <class C>

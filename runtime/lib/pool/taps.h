@@ -20,6 +20,12 @@ struct Taps {
   std::vector<std::int64_t> index;
   std::vector<C> weight;
 
+  /// Room for so many positions of so many taps.
+  void reserve(std::int64_t positions, std::int64_t taps) {
+    starts.reserve(static_cast<std::size_t>(positions) + 1);
+    index.reserve(static_cast<std::size_t>(positions * taps));
+    weight.reserve(static_cast<std::size_t>(positions * taps));
+  }
   void add(std::int64_t i, C w) {
     index.push_back(i);
     weight.push_back(w);
@@ -57,6 +63,7 @@ Taps<C> tapsOf(std::int64_t in, std::int64_t out, Interpolation mode, bool align
     scale = out > 1 ? static_cast<C>(in - 1) / static_cast<C>(out - 1) : C{0};
   else if (ratio > 0)
     scale = static_cast<C>(1.0 / ratio);
+  taps.reserve(out, mode <= Interpolation::NearestExact ? 1 : mode == Interpolation::Linear ? 2 : 4);
   auto inside = [in](std::int64_t i) { return std::clamp<std::int64_t>(i, 0, in - 1); };
   for (std::int64_t o = 0; o < out; ++o, taps.end()) {
     auto at = static_cast<C>(o);
