@@ -1,4 +1,4 @@
-// sigmoid, silu, softplus, logsigmoid, and gelu in its exact form.
+// sigmoid, silu, softplus, logsigmoid, elu, and gelu in its exact form.
 #pragma once
 
 #include "codegen/math/erf.h"
@@ -79,6 +79,14 @@ typename B::V softplus(B& b, typename B::V x) {
 template <class B>
 typename B::V logsigmoid(B& b, typename B::V x) {
   return (-detail::softplus(-detail::Val(b, x))).v;
+}
+/// scale x where x > 0, else factor (e^(x / divisor) - 1), which is left out where no element needs it.
+template <class B>
+typename B::V elu(B& b, typename B::V x, typename B::V scale, typename B::V factor, typename B::V divisor) {
+  const detail::Val<B> at(b, x);
+  detail::Val<B> positive = at > 0, y = at * at.with(scale);
+  auto below = [&] { return std::array{(at.with(expm1(b, (at / at.with(divisor)).v)) * at.with(factor)).v}; };
+  return select(positive, y, y.with(b.ifAny((!positive).v, below, std::array{y.v})[0])).v;
 }
 /// In float32 for results of `dtype`, if that is a half type.
 template <class B>

@@ -105,7 +105,7 @@ def : Activation<"rrelu",
 
 // At 0 the second derivative is 0.
 def : Case<"elu_plain", "Promote", "Tensor input, Operand scale, Operand factor, Operand divisor"> {
-  let body = [(select (gt $input, 0), (mul $input, $scale), (mul (expm1 (div $input, $divisor)), $factor))];
+  let body = [(elu $input, $scale, $factor, $divisor)];
   let derivative = [(where (le $input, 0),
                            (div (mul (mul $g, $factor), (exp (div (where (lt $input, 0), $input, 0), $divisor))),
                                 $divisor), (mul $g, $scale)),

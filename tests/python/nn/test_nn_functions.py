@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from arrays import array, close, tensor
-from conftest import run_in
+from conftest import assert_same_bits, run_in
 
 import tandem
 from tandem import nn
@@ -74,6 +74,18 @@ def test_activations_are_finite_far_out():
     zero = tensor([0.0], grad=True)
     (grad,) = tandem.autograd.grad(F.logsigmoid(zero).sum(), zero)
     assert grad.item() == 0.5
+
+
+@pytest.mark.parametrize("name", ["elu", "selu", "celu"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+def test_exponential_units_beside_numbers_of_one_sign(name, dtype):
+    """Where no neighbour is negative the exponential is left out: an element's bits are the same."""
+    x = tandem.tensor(np.random.default_rng(3).standard_normal(257)).to(getattr(tandem, dtype))
+    x[:5] = tandem.tensor([0.0, -0.0, float("nan"), float("inf"), float("-inf")])
+    f = getattr(F, name)
+    alone = tandem.stack([f(v) for v in x])
+    for order in (tandem.arange(257), x.argsort()):
+        assert_same_bits(f(x[order]), alone[order])
 
 
 A, B = array(4, 3, seed=1), array(4, 3, seed=2)
