@@ -193,7 +193,15 @@ TEST(LibMatmul, HalfTypesAreTheFloatProductRounded) {
                              {64, 64, 64},
                              {70, 90, 513},
                              {300, 200, 255},
-                             {13, 1100, 320}}) {
+                             {13, 1100, 320},
+                             {500, 17, 2},
+                             {97, 33, 8},
+                             {40, 64, 64},
+                             {1, 1, 9000},
+                             {1, 100, 64},
+                             {1, 300, 5000},
+                             {200, 1, 4097},
+                             {1, 40, 20}}) {
         Array a = test::randomLayout(t, {m, k}, random), b = test::randomLayout(t, {k, n}, random);
         Array wideA(DType::Float32, {m, k}), wideB(DType::Float32, {k, n}), expected(t, {m, n});
         for (auto [half, wide] : {std::pair{&a, &wideA}, {&b, &wideB}})
@@ -211,6 +219,36 @@ TEST(LibMatmul, HalfTypesAreTheFloatProductRounded) {
   setNumThreads(before);
 }
 
+TEST(LibMatmul, HalfVectorsOfABatch) {
+  std::mt19937 random(7);
+  for (DType t : {DType::BFloat16, DType::Float16})
+    for (auto [m, n, k] : {std::array{1, 90, 70}, {90, 1, 70}, {1, 1, 50}, {1, 50, 8}}) {
+      Array a = test::randomLayout(t, {2, 3, m, k}, random), b = test::randomLayout(t, {2, 3, k, n}, random);
+      Array wideA(DType::Float32, {2, 3, m, k}), wideB(DType::Float32, {2, 3, k, n}), expected(t, {2, 3, m, n});
+      for (auto [half, wide] : {std::pair{&a, &wideA}, {&b, &wideB}})
+        for (std::int64_t i = 0; i < half->view.numel(); ++i) wide->set(i, half->get(i));
+      Array wide = matmul(wideA, wideB);
+      for (std::int64_t i = 0; i < wide.view.numel(); ++i) expected.set(i, wide.get(i));
+      ASSERT_TRUE(test::sameBits(matmul(a, b), expected)) << m << " " << n << " " << k;
+    }
+}
+
+/// Infinities and NaNs in products that are rounded where they are made.
+TEST(LibMatmul, HalfProductsKeepWhatIsNotFinite) {
+  Array a(DType::BFloat16, {40, 4}), b(DType::BFloat16, {4, 40});
+  for (std::int64_t i = 0; i < 160; ++i) a.set(i, 1), b.set(i, 1);
+  a.set(0, std::numeric_limits<double>::infinity());
+  a.set(4, -std::numeric_limits<double>::infinity());
+  a.set(8, std::numeric_limits<double>::quiet_NaN());
+  a.set(12, 3e38), a.set(13, 3e38);
+  Array c = matmul(a, b);
+  EXPECT_EQ(c.get(39), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(c.get(79), -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(c.get(119)));
+  EXPECT_EQ(c.get(159), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(c.get(160), 4);
+}
+
 float halved(std::vector<float> values) {
   while (values.size() > 1) {
     std::size_t half = (values.size() + 1) / 2;
@@ -223,8 +261,14 @@ float halved(std::vector<float> values) {
 /// With a vector: 32 chains in blocks of 4096, by halving, and so the blocks.
 TEST(LibMatmul, BitsOfAVectorAreThoseOfTheDefinition) {
   std::mt19937 random(5);
-  for (auto [m, n, k] :
-       {std::array{1, 40, 700}, {70, 1, 700}, {1, 1, 5}, {1, 1, 4097}, {1, 200, 130}, {1, 3, 20000}, {2, 1, 12288}}) {
+  for (auto [m, n, k] : {std::array{1, 40, 700},
+                         {70, 1, 700},
+                         {1, 1, 5},
+                         {1, 1, 4097},
+                         {1, 200, 130},
+                         {1, 300, 600},
+                         {1, 3, 20000},
+                         {2, 1, 12288}}) {
     Array a = test::randomLayout(DType::Float32, {m, k}, random);
     Array b = test::randomLayout(DType::Float32, {k, n}, random);
     Array expected(DType::Float32, {m, n});

@@ -6,6 +6,7 @@
 #include "runtime/device/isa.h"
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/matmul/gemm_kernel.h"
+#include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -39,7 +40,8 @@ const GemmKernels<double>& kernels(double) {
 
 /// A vector times a matrix: blocks of k and tiles of columns by themselves, then the blocks' results by halving.
 template <class T>
-void longVectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aStride, Matrix<T> b, T* c) {
+[[gnu::noinline]] void longVectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aStride, Matrix<T> b,
+                                      T* c, const Widening<T>& wide = {}) {
   auto fn = kernels(T{}).vector;
   Scratch<T> dense(aStride == 1 ? 0 : k);
   if (aStride != 1) {
@@ -51,15 +53,19 @@ void longVectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aSt
   std::int64_t across = ceilDiv(n, width);
   Scratch<T> partial(blocks == 1 ? 0 : blocks * n);
   T* results = blocks == 1 ? c : partial.data();
-  auto tile = [&](std::int64_t t) {
-    std::int64_t from = t / across * kDotBlock;
-    std::int64_t j = t % across * width;
-    fn(std::min(width, n - j), std::min(kDotBlock, k - from), a + from,
-       {b.data + from * b.rowStride + j * b.columnStride, b.rowStride, b.columnStride}, results + t / across * n + j);
-  };
   std::int64_t together = std::max<std::int64_t>(1, kRowWork / (std::min(width, n) * std::min(k, kDotBlock)));
   parallelFor(blocks * across, together, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t t = begin; t < end; ++t) tile(t);
+    // Tiles side by side are one.
+    for (std::int64_t t = begin, next = begin; t < end; t = next) {
+      const std::int64_t block = t / across;
+      next = std::min(end, (block + 1) * across);
+      const std::int64_t from = block * kDotBlock;
+      const std::int64_t j = t % across * width;
+      const std::int64_t offset = from * b.rowStride + j * b.columnStride;
+      const auto* at = reinterpret_cast<const char*>(b.data) + offset * wide.itemSize;
+      fn(std::min((next - t) * width, n - j), std::min(kDotBlock, k - from), a + from,
+         {reinterpret_cast<const T*>(at), b.rowStride, b.columnStride}, results + block * n + j, wide);
+    }
   });
   for (std::int64_t left = blocks, half = 0; left > 1; left = half) {
     half = ceilDiv(left, 2);
@@ -181,10 +187,12 @@ template <class T>
 void floatGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
   if (isSmallGemm(m, n, k)) return smallGemm(m, n, k, a, b, c);
   // Strides of sizes 1 mean nothing. One column is one row of the transposed product.
-  const auto vectorGemm = m * n > 1 && k < kDotLanes ? shortVectorGemm<T> : longVectorGemm<T>;
-  if (n == 1)
-    return vectorGemm(m, k, b.data, b.rowStride, {a.data, a.columnStride, m == 1 ? a.columnStride : a.rowStride}, c);
-  if (m == 1) return vectorGemm(n, k, a.data, a.columnStride, b, c);
+  auto vector = [&](std::int64_t size, const T* x, std::int64_t stride, Matrix<T> y) {
+    if (size > 1 && k < kDotLanes) return shortVectorGemm(size, k, x, stride, y, c);
+    longVectorGemm(size, k, x, stride, y, c);
+  };
+  if (n == 1) return vector(m, b.data, b.rowStride, {a.data, a.columnStride, m == 1 ? a.columnStride : a.rowStride});
+  if (m == 1) return vector(n, a.data, a.columnStride, b);
   largeGemm<T>({m, n, k, a, b, c, n});
 }
 
@@ -202,6 +210,20 @@ bool gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Ma
   if (!pairs || m == 1 || n == 1 || isSmallGemm(m, n, k) || pieceLength(m, n, k) < k) return false;
   return avx512::pairsGemm(m, n, k, a, b, c);
 }
+
+template <class T>
+bool vectorGemm(std::int64_t n, std::int64_t k, const float* a, Matrix<T> b, float* c) {
+  const bool dense = b.rowStride == 1 || (b.columnStride == 1 && n > 1);
+  if (!dense || isSmallGemm(1, n, k) || (n > 1 && k < kDotLanes)) return false;
+  auto widenRow = [](const void* from, float* to, std::int64_t count) {
+    widen(static_cast<const T*>(from), to, count);
+  };
+  longVectorGemm<float>(n, k, a, 1, {reinterpret_cast<const float*>(b.data), b.rowStride, b.columnStride}, c,
+                        {widenRow, sizeof(T)});
+  return true;
+}
+template bool vectorGemm(std::int64_t, std::int64_t, const float*, Matrix<Half>, float*);
+template bool vectorGemm(std::int64_t, std::int64_t, const float*, Matrix<BFloat16>, float*);
 
 template <class T>
 void packGemm(std::int64_t n, std::int64_t k, Matrix<T> b, T* to) {

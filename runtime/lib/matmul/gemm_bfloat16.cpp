@@ -15,7 +15,6 @@
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/matmul/gemm.h"
 #include "runtime/lib/matmul/gemm_kernel.h"
-#include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/strided.h"
 
 #pragma GCC target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq,avx512bf16")
@@ -35,6 +34,7 @@ constexpr std::int64_t kTileRows = 8 * kRows;
 constexpr std::int64_t kTileColumns = 256;
 constexpr std::int64_t kMinTileWork = std::int64_t{1} << 20;
 constexpr std::int64_t kBlockPairs = kBlockK / 2;
+constexpr std::int64_t kShortRow = 64;
 constexpr std::int64_t kRowGap = 16;  // so that rows of pairs do not collide in the cache
 // Two exponents, as stored, whose sum is at least this belong to products of which no sum but zero is subnormal: all
 // are multiples of 2^(sum - 2 * 127 - 2 * 7).
@@ -75,7 +75,11 @@ void packRows(const BFloat16* a, std::int64_t stride, std::int64_t k, std::int64
       const auto mask = static_cast<__mmask32>(k - p >= 32 ? ~0U : (1U << (k - p)) - 1);
       const __m512i v = _mm512_maskz_loadu_epi16(mask, a + i * stride + p);
       smallest.add(v);
-      _mm512_storeu_si512(to + i * ld + p / 2, exchanged(v));
+      if (mask == ~0U)
+        _mm512_storeu_si512(to + i * ld + p / 2, exchanged(v));
+      else
+        _mm512_mask_storeu_epi32(to + i * ld + p / 2, static_cast<__mmask16>((1U << ((k - p + 1) / 2)) - 1),
+                                 exchanged(v));
     }
   smallest.into(exponent);
 }
@@ -151,6 +155,22 @@ void someRows(std::int64_t rows, std::int64_t pairs, const Pair* a, std::int64_t
   }
 }
 
+/// Rounds up to kPanel sums of each row, of which none is subnormal, as toBFloat16 does.
+void narrowPanel(const float* sums, std::int64_t ld, std::int64_t rows, std::int64_t columns, BFloat16* c,
+                 std::int64_t ldc) {
+  for (std::int64_t x = 0; x < columns; x += 16) {
+    const std::int64_t here = columns - x;
+    const auto mask = static_cast<__mmask16>(here >= 16 ? 0xffff : (1U << here) - 1);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const auto rounded = (__m256i)(_mm512_cvtneps_pbh(_mm512_loadu_ps(sums + i * ld + x)));
+      if (here >= 16)
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + i * ldc + x), rounded);
+      else
+        _mm256_mask_storeu_epi16(c + i * ldc + x, mask, rounded);
+    }
+  }
+}
+
 /// The matrix itself, or a copy with dense rows.
 Matrix<BFloat16> denseRows(const Matrix<BFloat16>& x, std::int64_t rows, std::int64_t columns,
                            const Scratch<BFloat16>& copy) {
@@ -191,14 +211,19 @@ bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> 
   if (copyB) b = denseRows(b, k, n, spaceB);
 
   const std::int64_t pairs = (k + 1) / 2;
-  const std::int64_t ld = (pairs + 15) / 16 * 16 + kRowGap;
+  // Short rows that lie one behind the other are packed as one.
+  const bool oneRow = k <= kShortRow && k % 2 == 0 && (a.rowStride == k || m == 1);
+  const std::int64_t ld = oneRow ? pairs : (pairs + 15) / 16 * 16 + kRowGap;
   const std::int64_t panels = (n + kPanel - 1) / kPanel;
   Scratch<Pair> rows(m * ld);
   Scratch<Pair> packed(panels * pairs * kPanel);
   std::atomic<int> exponentA = 255;
   std::atomic<int> exponentB = 255;
   parallelFor(m, grainOf(k), [&](std::int64_t begin, std::int64_t end) {
-    packRows(a.data, a.rowStride, k, begin, end, rows.data(), ld, exponentA);
+    if (oneRow)
+      packRows(a.data + begin * k, 0, (end - begin) * k, 0, 1, rows.data() + begin * ld, 0, exponentA);
+    else
+      packRows(a.data, a.rowStride, k, begin, end, rows.data(), ld, exponentA);
   });
   parallelFor(panels, grainOf(k * kPanel), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t p = begin; p < end; ++p)
@@ -215,14 +240,21 @@ bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> 
     const std::int64_t j0 = tile % across * width;
     const std::int64_t columns = std::min(width, n - j0);
     const std::int64_t end = std::min(m, i0 + height);
-    Scratch<float> sums(height * width);
+    // Of one block the sums of a panel stay in the first cache.
+    alignas(64) float near[kRows * kPanel];
+    const bool once = pairs <= kBlockPairs;
+    Scratch<float> sums(once ? 0 : height * width);
     for (std::int64_t p0 = 0; p0 < pairs; p0 += kBlockPairs)
       for (std::int64_t j = 0; j < columns; j += kPanel)
-        for (std::int64_t i = i0; i < end; i += kRows)
-          someRows<kRows>(std::min<std::int64_t>(kRows, end - i), std::min(kBlockPairs, pairs - p0),
-                          rows.data() + i * ld + p0, ld, packed.data() + ((j0 + j) * pairs + p0 * kPanel),
-                          sums.data() + (i - i0) * width + j, width, p0 > 0);
-    for (std::int64_t i = i0; i < end; ++i) narrow(sums.data() + (i - i0) * width, c + i * n + j0, columns);
+        for (std::int64_t i = i0; i < end; i += kRows) {
+          const std::int64_t rowsHere = std::min<std::int64_t>(kRows, end - i);
+          const std::int64_t ldc = once ? kPanel : width;
+          float* to = once ? near : sums.data() + (i - i0) * width + j;
+          someRows<kRows>(rowsHere, std::min(kBlockPairs, pairs - p0), rows.data() + i * ld + p0, ld,
+                          packed.data() + ((j0 + j) * pairs + p0 * kPanel), to, ldc, p0 > 0);
+          if (p0 + kBlockPairs >= pairs)
+            narrowPanel(to, ldc, rowsHere, std::min(kPanel, columns - j), c + i * n + j0 + j, n);
+        }
   });
   return true;
 }

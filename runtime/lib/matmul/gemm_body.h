@@ -141,18 +141,28 @@ void blockTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, co
   }
 }
 
+template <class T>
+const T* placeIn(const Matrix<T>& b, std::int64_t offset, const Widening<T>& wide) {
+  return reinterpret_cast<const T*>(reinterpret_cast<const char*>(b.data) + offset * wide.itemSize);
+}
+
 /// The inner products of up to kDotBlock elements, as gemm_kernel.h says, with `count` columns of b, at most a block of
 /// them: their chains combine side by side.
 template <class V, class T = typename V::Scalar>
-void innerProducts(std::int64_t count, std::int64_t k, const T* a, const Matrix<T>& b, T* c) {
+void innerProducts(std::int64_t count, std::int64_t k, const T* a, const Matrix<T>& b, T* c, const Widening<T>& wide) {
   using B = BlocksOf<T>;
   constexpr std::int64_t w = B::kBlock;
   constexpr int vectors = static_cast<int>(kDotLanes) / V::kLanes;
   alignas(64) T near[2][kDotLanes];
   alignas(64) T lanes[V::kLanes], sums[w][w];
+  T widened[kDotBlock];
   if (count < w) std::fill_n(sums[0], w * w, T{});
   for (std::int64_t column = 0; column < count; ++column) {
-    const T* from = b.data + column * b.columnStride;
+    const T* from = placeIn(b, column * b.columnStride, wide);
+    if (wide.widen != nullptr) {
+      wide.widen(from, widened, k);
+      from = widened;
+    }
     typename V::Vector acc[vectors];
     for (auto& v : acc) v = V::zero();
     std::int64_t i = 0;
@@ -213,31 +223,85 @@ void addRows(std::int64_t columns, const T* a, const T* b, std::int64_t rowStrid
     for (int i = 0; i < Rows; ++i) sums[j] = V::fma(a[i * kDotLanes], row[i][j], sums[j]);
 }
 
-/// A vector of up to kDotBlock elements times a matrix: an inner product for each column. Dense rows are read in order,
-/// the chains of a tile of columns lying in the first-level cache.
+// Matrices of up to so many rows, or bytes, are read chain by chain.
+constexpr std::int64_t kNearRows = 4 * kDotLanes;  // as many as are widened together
+constexpr std::int64_t kNearBytes = 256 * 1024;
+
+/// The inner products with two vectors of dense columns. A chain after the other is in registers: chains that are added
+/// to each other are taken one after the other, those that wait for their other half lying on a stack.
 template <class V, class T = typename V::Scalar>
-void vectorTimesMatrix(std::int64_t n, std::int64_t k, const T* a, const Matrix<T>& b, T* c) {
+void nearColumns(std::int64_t k, const T* a, const T* b, std::int64_t rowStride, T* c) {
+  constexpr int depth = 5;
+  static_assert(kDotLanes == 1 << depth);
+  typename V::Vector waiting[depth + 1][2];
+  int count = 0;
+  for (std::uint32_t i = 0; i < kDotLanes; ++i, ++count) {
+    std::int64_t l = 0;
+    for (int bit = 0; bit < depth; ++bit) l |= (i >> bit & 1) << (depth - 1 - bit);
+    typename V::Vector sum[2] = {V::zero(), V::zero()};
+    const T* row = b + l * rowStride;
+    for (; l < k; l += kDotLanes, row += kDotLanes * rowStride) {
+      const auto x = V::broadcast(a[l]);
+      sum[0] = V::fma(x, V::load(row), sum[0]);
+      sum[1] = V::fma(x, V::load(row + V::kLanes), sum[1]);
+    }
+    for (std::uint32_t bits = i; (bits & 1) != 0; bits >>= 1) {
+      --count;
+      for (int v = 0; v < 2; ++v) sum[v] = V::add(waiting[count][v], sum[v]);
+    }
+    for (int v = 0; v < 2; ++v) waiting[count][v] = sum[v];
+  }
+  for (int v = 0; v < 2; ++v) V::store(c + v * V::kLanes, waiting[0][v]);
+}
+
+/// A vector of up to kDotBlock elements times a matrix: an inner product for each column. Dense rows are read in order,
+/// the chains of a tile of columns lying in the first-level cache, or if they are near chain by chain.
+template <class V, class T = typename V::Scalar>
+void vectorTimesMatrix(std::int64_t n, std::int64_t k, const T* a, const Matrix<T>& b, T* c, const Widening<T>& wide) {
   if (b.columnStride != 1 || n == 1) {
     constexpr std::int64_t w = BlocksOf<T>::kBlock;
     for (std::int64_t j = 0; j < n; j += w)
-      innerProducts<V>(std::min(w, n - j), k, a, {b.data + j * b.columnStride, b.rowStride, b.columnStride}, c + j);
+      innerProducts<V>(std::min(w, n - j), k, a, {placeIn(b, j * b.columnStride, wide), b.rowStride, b.columnStride},
+                       c + j, wide);
     return;
   }
-  constexpr std::int64_t width = 512 / sizeof(T);
+  constexpr std::int64_t width = 1024 / sizeof(T);
   alignas(64) T chains[kDotLanes][width];
+  T widened[4 * kDotLanes * width];
+  const bool near = k * n * std::int64_t{sizeof(T)} <= kNearBytes;
   for (std::int64_t j0 = 0; j0 < n; j0 += width) {
     std::int64_t columns = std::min(width, n - j0);
-    for (auto& line : chains) std::fill_n(line, columns, T{});
+    const bool byChain = columns >= 2 * V::kLanes && (k <= kNearRows || (wide.widen == nullptr && near));
+    if (!byChain)
+      for (auto& line : chains) std::fill_n(line, columns, T{});
     constexpr std::int64_t most = 4;  // rows of a chain at once
-    for (std::int64_t p = 0; p < k; p += most * kDotLanes)
+    for (std::int64_t p = 0; p < k; p += most * kDotLanes) {
+      const T* rowsHere = placeIn(b, p * b.rowStride + j0, wide);
+      std::int64_t stride = b.rowStride;
+      if (wide.widen != nullptr) {
+        for (std::int64_t i = 0; i < std::min(most * kDotLanes, k - p); ++i)
+          wide.widen(placeIn(b, (p + i) * b.rowStride + j0, wide), widened + i * width, columns);
+        rowsHere = widened;
+        stride = width;
+      }
+      if (byChain) {
+        // The last columns may have been there before.
+        for (std::int64_t j = 0; j < columns; j += 2 * V::kLanes) {
+          const std::int64_t from = std::min(j, columns - 2 * V::kLanes);
+          nearColumns<V>(k, a, rowsHere + from, stride, c + j0 + from);
+        }
+        break;
+      }
       for (std::int64_t l = 0; l < std::min(kDotLanes, k - p); ++l) {
         const std::int64_t rows = std::min(most, (k - p - l + kDotLanes - 1) / kDotLanes);
         const auto add = rows == 4   ? addRows<V, 4>
                          : rows == 3 ? addRows<V, 3>
                          : rows == 2 ? addRows<V, 2>
                                      : addRows<V, 1>;
-        add(columns, a + p + l, b.data + (p + l) * b.rowStride + j0, b.rowStride, chains[l]);
+        add(columns, a + p + l, rowsHere + l * stride, stride, chains[l]);
       }
+    }
+    if (byChain) continue;
     for (std::int64_t h = kDotLanes / 2; h >= 1; h /= 2)
       for (std::int64_t l = 0; l < h; ++l)
         for (std::int64_t j = 0; j < columns; ++j) chains[l][j] += chains[l + h][j];

@@ -46,9 +46,16 @@ struct GemmTile {
 /// and would have to be read across the rows of a matrix. So it is an inner product of kDotLanes chains: within a block
 /// of kDotBlock, element i goes to chain i mod kDotLanes, the chains combine by halving, and so do the blocks. Of fewer
 /// than kDotLanes elements each result is one chain, if there are several. c[N] of
-/// a[K], dense, and b[K, N] for one block.
+/// a[K], dense, and b[K, N] for one block. If `widen` is given, b has elements of another type, of `itemSize` bytes,
+/// dense along rows or columns, which it converts.
 template <class T>
-using VectorFn = void (*)(std::int64_t n, std::int64_t k, const T* a, const Matrix<T>& b, T* c);
+struct Widening {
+  void (*widen)(const void* from, T* to, std::int64_t n) = nullptr;
+  std::int64_t itemSize = sizeof(T);
+};
+template <class T>
+using VectorFn = void (*)(std::int64_t n, std::int64_t k, const T* a, const Matrix<T>& b, T* c,
+                          const Widening<T>& from);
 inline constexpr std::int64_t kDotLanes = 32;
 inline constexpr std::int64_t kDotBlock = 4096;
 

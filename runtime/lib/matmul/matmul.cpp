@@ -142,22 +142,45 @@ void fewRows(const ArrayView& a, const ArrayView& b, float* c) {
   });
 }
 
-ArrayView transposed(const ArrayView& x) {
-  return {x.data, x.dtype, {x.shape[1], x.shape[0]}, {x.strides[1], x.strides[0]}};
+/// Vectors times matrices that are widened row by row, or column by column, as they are read; false if that is not
+/// possible.
+template <class T>
+bool vectorProducts(const ArrayView& a, const ArrayView& b, float* c) {
+  const std::size_t rank = a.shape.size() - 2;
+  const bool row = a.shape[rank] == 1;
+  const std::int64_t k = a.shape[rank + 1];
+  const std::int64_t n = row ? b.shape[rank + 1] : a.shape[rank];
+  const std::int64_t stride = row ? a.strides[rank + 1] : b.strides[rank];
+  if (stride == 0) return false;
+  std::atomic<bool> all = true;
+  const DimsRef batch = DimsRef(a.shape).first(rank);
+  parallelFor(numelOf(batch), grainOf(n * k), [&](std::int64_t begin, std::int64_t end) {
+    Walker<2> at(batch, {DimsRef(a.strides).first(rank), DimsRef(b.strides).first(rank)}, begin);
+    for (std::int64_t i = begin; i < end && all; ++i, at.next()) {
+      T* x = a.as<T>() + at.offset[0];
+      T* y = b.as<T>() + at.offset[1];
+      const Matrix<T> matrix =
+          row ? Matrix<T>{y, b.strides[rank], b.strides[rank + 1]} : Matrix<T>{x, a.strides[rank + 1], a.strides[rank]};
+      const Wide<T> vector({row ? x : y, a.dtype, {k}, {stride}});
+      if (!vectorGemm(n, k, vector.view().template as<float>(), matrix, c + i * n)) all = false;
+    }
+  });
+  return all;
 }
 
 /// Half types: the product of the float32 values, rounded once.
 template <class T>
 void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   const bool matrices = a.shape.size() == 2;
-  const bool few = matrices && (a.shape[0] <= kFewRows || b.shape[1] == 1);
+  const bool vector = a.shape[a.shape.size() - 2] == 1 || b.shape.back() == 1;
+  const bool few = vector || (matrices && a.shape[0] <= kFewRows);
   if constexpr (std::is_same_v<T, BFloat16>)
     if (!few && product<T>(a, b, c)) return;
   Scratch<float> wideC(c.numel());
-  if (matrices && a.shape[0] <= kFewRows && b.numel() > kWideElements)
+  if (vector && vectorProducts<T>(a, b, wideC.data()))
+    ;
+  else if (matrices && a.shape[0] <= kFewRows && b.numel() > kWideElements)
     fewRows<T>(a, b, wideC.data());
-  else if (matrices && b.shape[1] == 1 && a.numel() > kWideElements)
-    fewRows<T>(transposed(b), transposed(a), wideC.data());
   else
     product<float>(Wide<T>(a).view(), Wide<T>(b).view(), {wideC.data(), DType::Float32, c.shape, c.strides});
   narrowAll(wideC.data(), c.as<T>(), c.numel());
