@@ -84,18 +84,25 @@ void copyDims(const T* from, T* to, const CopyDims& c) {
     return;
   }
   std::int64_t rows = c.shape[rank - 2];
-  if (c.from[rank - 2] == 1 && c.to[rank - 1] == 1 && rows >= 4 && n >= 2) {
+  const bool few = rows >= 2 && c.from[rank - 1] == rows;
+  if (c.from[rank - 2] == 1 && c.to[rank - 1] == 1 && (rows >= 4 || few) && n >= 2) {
     DimsRef outer = DimsRef(c.shape).first(rank - 2);
     std::int64_t bands = (rows + 63) / 64;
     std::array<DimsRef, 2> strides{DimsRef(c.from).first(rank - 2), DimsRef(c.to).first(rank - 2)};
-    parallelFor(numelOf(outer) * bands, grainOf(64 * n), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        Walker<2> at(outer, strides, i / bands);
-        std::int64_t first = i % bands * 64;
-        lib::transposeBlock(from + at.offset[0] + first, c.from[rank - 1], to + at.offset[1] + first * c.to[rank - 2],
-                            c.to[rank - 2], std::min<std::int64_t>(64, rows - first), n);
-      }
-    });
+    parallelFor(numelOf(outer) * bands, grainOf(std::min<std::int64_t>(64, rows) * n),
+                [&](std::int64_t begin, std::int64_t end) {
+                  Walker<2> at(outer, strides, begin / bands);
+                  for (std::int64_t i = begin, band = begin % bands; i < end; ++i) {
+                    const std::int64_t first = band * 64;
+                    lib::transposeBlock(from + at.offset[0] + first, c.from[rank - 1],
+                                        to + at.offset[1] + first * c.to[rank - 2], c.to[rank - 2],
+                                        std::min<std::int64_t>(64, rows - first), n);
+                    if (++band == bands) {
+                      band = 0;
+                      at.next();
+                    }
+                  }
+                });
     return;
   }
   DimsRef outer = DimsRef(c.shape).first(rank - 1);

@@ -4,7 +4,9 @@
 #include "runtime/lib/movement/transpose.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <immintrin.h>
 #include <utility>
 
 #include "runtime/lib/clones.h"
@@ -118,6 +120,58 @@ void mergeColumns(const T* from, std::int64_t fromColumn, T* to, std::int64_t to
     for (int j = 0; j < N; ++j) to[i * toRow + j] = from[i + j * fromColumn];
 }
 
+/// Which bytes of N lanes, whose elements of `Size` bytes belong to N rows in turn, go where in a lane of each row.
+template <int N, int Size>
+struct Turns {
+  alignas(kLane) std::array<std::array<std::array<char, kLane>, N>, N> place;  // of a row, of what a lane has for it
+
+  constexpr Turns() : place() {
+    for (int row = 0; row < N; ++row)
+      for (int byte = 0; byte < kLane; ++byte) {
+        const int at = (byte / Size * N + row) * Size + byte % Size;
+        for (int lane = 0; lane < N; ++lane) place[row][lane][byte] = at / kLane == lane ? at % kLane : -1;
+      }
+  }
+};
+template <int N, int Size>
+constexpr Turns<N, Size> kTurns{};
+
+/// Lanes of N rows, `toRow` bytes apart, of columns that lie one behind the other.
+template <int N>
+[[gnu::noinline]] void splitLanes(const char* from, char* to, std::int64_t toRow, std::int64_t lanes,
+                                  const char* places) {
+  for (std::int64_t j = 0; j < lanes; ++j, from += std::ptrdiff_t{N} * kLane, to += kLane) {
+    __m128i in[N];
+#pragma GCC unroll 4
+    for (int v = 0; v < N; ++v) in[v] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + v);
+#pragma GCC unroll 4
+    for (int i = 0; i < N; ++i) {
+      __m128i out = _mm_setzero_si128();
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v)
+        out = _mm_or_si128(out, _mm_shuffle_epi8(in[v], *(reinterpret_cast<const __m128i*>(places) + i * N + v)));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * toRow), out);
+    }
+  }
+}
+
+/// Two to four rows, dense columns that lie one behind the other.
+template <class T>
+[[gnu::noinline]] void splitRows(const T* from, T* to, std::int64_t toRow, std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kSize = sizeof(T);
+  const std::int64_t lanes = columns * kSize / kLane;
+  auto split = [&]<int N>(std::integral_constant<int, N>) {
+    splitLanes<N>(reinterpret_cast<const char*>(from), reinterpret_cast<char*>(to), toRow * kSize, lanes,
+                  kTurns<N, kSize>.place[0][0].data());
+  };
+  if (rows == 2) split(std::integral_constant<int, 2>());
+  if (rows == 3) split(std::integral_constant<int, 3>());
+  if (rows == 4) split(std::integral_constant<int, 4>());
+  for (std::int64_t j = lanes * kLane / kSize; j < columns; ++j)
+#pragma GCC unroll 1
+    for (std::int64_t i = 0; i < rows; ++i) to[i * toRow + j] = from[j * rows + i];
+}
+
 }  // namespace
 
 template <class T>
@@ -126,6 +180,9 @@ void transposeBlock(const T* from, std::int64_t fromColumn, T* to, std::int64_t 
   if (columns == 2) return mergeColumns<2>(from, fromColumn, to, toRow, rows);
   if (columns == 3) return mergeColumns<3>(from, fromColumn, to, toRow, rows);
   if (columns == 4) return mergeColumns<4>(from, fromColumn, to, toRow, rows);
+  if constexpr (sizeof(T) < 8) {
+    if (fromColumn == rows && rows >= 2 && rows <= 4) return splitRows(from, to, toRow, rows, columns);
+  }
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
   const bool farApart = toRow * kSize >= kFarApart;
   for (std::int64_t band = 0; band < rows; band += kBand)
