@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "eager/composites/spatial.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/memory_format.h"
 #include "runtime/lib/pool/taps.h"
@@ -193,6 +194,7 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
   for (std::int64_t d = 0; d < n; ++d) out.push_back(grid.size(1 + d));
   const Tensor of[] = {input, grid};
   if (numelOf(out) == 0) return constantIn(zeros(out, input.dtype()), of);
+  FusedScope fused(numelOf(out));
 
   std::vector<Axis> axes;
   std::vector<std::vector<Tap>> taps;
