@@ -105,6 +105,16 @@ TEST(LibMatmul, Int8Wraps) {
   EXPECT_EQ(matmul(a, b).get(0), 300 - 256);
 }
 
+TEST(LibMatmul, VectorsOfIntegers) {
+  std::mt19937 random(8);
+  for (DType t : {DType::Int16, DType::Int32, DType::Int64})
+    for (auto [m, n, k] :
+         {std::array{1, 1, 15}, {1, 1, 70'001}, {1, 200, 33}, {1, 64, 40}, {130, 1, 50}, {1, 9, 300}}) {
+      for (int layout = 0; layout < 4; ++layout)
+        compare(test::randomLayout(t, {m, k}, random), test::randomLayout(t, {k, n}, random), "vector");
+    }
+}
+
 TEST(LibMatmul, LargeAgreesWithLoops) {
   std::mt19937 random(2);
   for (DType t : {DType::Float32, DType::Float64}) {

@@ -55,6 +55,7 @@ template <class T>
   T* results = blocks == 1 ? c : partial.data();
   std::int64_t together = std::max<std::int64_t>(1, kRowWork / (std::min(width, n) * std::min(k, kDotBlock)));
   parallelFor(blocks * across, together, [&](std::int64_t begin, std::int64_t end) {
+    Scratch<T> widened(wide.widen == nullptr ? 0 : std::min(k, kDotBlock));
     // Tiles side by side are one.
     for (std::int64_t t = begin, next = begin; t < end; t = next) {
       const std::int64_t block = t / across;
@@ -63,7 +64,13 @@ template <class T>
       const std::int64_t j = t % across * width;
       const std::int64_t offset = from * b.rowStride + j * b.columnStride;
       const auto* at = reinterpret_cast<const char*>(b.data) + offset * wide.itemSize;
-      fn(std::min((next - t) * width, n - j), std::min(kDotBlock, k - from), a + from,
+      const std::int64_t length = std::min(kDotBlock, k - from);
+      const T* vector = a + from;
+      if (wide.widen != nullptr) {
+        wide.widen(reinterpret_cast<const char*>(a) + from * wide.itemSize, widened.data(), length);
+        vector = widened.data();
+      }
+      fn(std::min((next - t) * width, n - j), length, vector,
          {reinterpret_cast<const T*>(at), b.rowStride, b.columnStride}, results + block * n + j, wide);
     }
   });
@@ -212,18 +219,19 @@ bool gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Ma
 }
 
 template <class T>
-bool vectorGemm(std::int64_t n, std::int64_t k, const float* a, Matrix<T> b, float* c) {
+bool vectorGemm(std::int64_t n, std::int64_t k, const T* a, Matrix<T> b, float* c) {
   const bool dense = b.rowStride == 1 || (b.columnStride == 1 && n > 1);
   if (!dense || isSmallGemm(1, n, k) || (n > 1 && k < kDotLanes)) return false;
   auto widenRow = [](const void* from, float* to, std::int64_t count) {
     widen(static_cast<const T*>(from), to, count);
   };
-  longVectorGemm<float>(n, k, a, 1, {reinterpret_cast<const float*>(b.data), b.rowStride, b.columnStride}, c,
+  longVectorGemm<float>(n, k, reinterpret_cast<const float*>(a), 1,
+                        {reinterpret_cast<const float*>(b.data), b.rowStride, b.columnStride}, c,
                         {widenRow, sizeof(T)});
   return true;
 }
-template bool vectorGemm(std::int64_t, std::int64_t, const float*, Matrix<Half>, float*);
-template bool vectorGemm(std::int64_t, std::int64_t, const float*, Matrix<BFloat16>, float*);
+template bool vectorGemm(std::int64_t, std::int64_t, const Half*, Matrix<Half>, float*);
+template bool vectorGemm(std::int64_t, std::int64_t, const BFloat16*, Matrix<BFloat16>, float*);
 
 template <class T>
 void packGemm(std::int64_t n, std::int64_t k, Matrix<T> b, T* to) {

@@ -31,10 +31,10 @@ bool gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Ma
 template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c);
 
-/// c[N] = a[K] b[K, N], a dense, b of a half type, as the product of the float32 values; false, and nothing done, where
+/// c[N] = a[K] b[K, N] of a half type, a dense, as the product of the float32 values; false, and nothing done, where
 /// neither b's rows nor its columns are dense, or where `gemm` adds in another order.
 template <class T>
-bool vectorGemm(std::int64_t n, std::int64_t k, const float* a, Matrix<T> b, float* c);
+bool vectorGemm(std::int64_t n, std::int64_t k, const T* a, Matrix<T> b, float* c);
 
 /// Columns of a matrix of `n` when packed: whole panels of any instruction set.
 constexpr std::int64_t packedColumns(std::int64_t n) { return (n + 63) / 64 * 64; }

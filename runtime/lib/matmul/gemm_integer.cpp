@@ -1,8 +1,9 @@
 // Products of integers, which wrap around, and so are the same in any order and with a sign as without; and of bools.
 //
 // Panels of columns are packed for a block of k, and their products with four rows stay in registers meanwhile: eight
-// multiply-adds of vectors for two vectors and four elements that are read.
+// multiply-adds of vectors for two vectors and four elements that are read. One row reads wider stripes where they lie.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <type_traits>
 
@@ -78,6 +79,45 @@ class Panel {
       for (std::int64_t j = 0; j < columns; ++j) c[i * ldc + j] = static_cast<T>(c[i * ldc + j] + products[i][j]);
   }
 
+  static constexpr std::int64_t kStripe = 4 * kWidth;
+  /// One row and kStripe dense columns: whole lines of each row are read in order.
+  static void stripe(std::int64_t k, const T* a, std::int64_t step, const Matrix<T>& b, T* c) {
+    withVectors([&]() TANDEM_INLINED {
+      V sums[kStripe / kLanes] = {};
+      for (std::int64_t p = 0; p < k; ++p) {
+        const V x = V{} + a[p * step];
+#pragma GCC unroll 8
+        for (std::int64_t v = 0; v < kStripe / kLanes; ++v) {
+          V here;
+          std::memcpy(&here, b.data + p * b.rowStride + v * kLanes, sizeof here);
+          sums[v] += x * here;
+        }
+      }
+      std::memcpy(c, &sums, sizeof sums);
+    });
+  }
+
+  /// The inner product of dense vectors.
+  [[gnu::noinline]] static T dot(std::int64_t k, const T* a, const T* b) {
+    T sum{};
+    withVectors([&]() TANDEM_INLINED {
+      V sums[2] = {};
+      std::int64_t p = 0;
+      for (; p + kWidth <= k; p += kWidth)
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; ++v) {
+          V left, right;
+          std::memcpy(&left, a + p + v * kLanes, sizeof left);
+          std::memcpy(&right, b + p + v * kLanes, sizeof right);
+          sums[v] += left * right;
+        }
+      sums[0] += sums[1];
+      for (std::int64_t i = 0; i < kLanes; ++i) sum = static_cast<T>(sum + sums[0][i]);
+      for (; p < k; ++p) sum = static_cast<T>(sum + a[p] * b[p]);
+    });
+    return sum;
+  }
+
   static void tile(std::int64_t rows, std::int64_t columns, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c,
                    std::int64_t ldc, T* panel) {
     for (std::int64_t i = 0; i < rows; ++i) std::fill_n(c + i * ldc, columns, T{});
@@ -96,18 +136,60 @@ class Panel {
                      ldc);
         if (i < rows) add<1>(from + i * a.rowStride, a, right, step, depth, columns, 1, c + i * ldc, ldc);
       };
-      // Only the product of two elements of 64 bits has an instruction of its own in AVX-512.
-      if constexpr (sizeof(T) == sizeof(std::uint64_t))
-        withHostIsa(run);
-      else
-        withAvx2(run);
+      withVectors(run);
     }
   }
+
+ private:
+  // Only the product of two elements of 64 bits has an instruction of its own in AVX-512.
+  template <class F>
+  static void withVectors(const F& run) {
+    if constexpr (sizeof(T) == sizeof(std::uint64_t))
+      withHostIsa(run);
+    else
+      withAvx2(run);
+  }
 };
+
+// Of smaller integers, of which products are rare, one row is as others are.
+template <class T>
+inline constexpr bool kHasRows = sizeof(T) >= sizeof(std::uint32_t);
+
+/// One row times columns that are dense, or whose rows are; how many, from the first on.
+template <class T>
+std::int64_t rowTimesColumns(std::int64_t n, std::int64_t k, const Matrix<T>& a, const Matrix<T>& b, T* c) {
+  using P = Panel<T>;
+  if (a.columnStride == 1 && b.rowStride == 1 && k >= P::kWidth) {
+    const bool one = n == 1;  // is cut itself
+    std::atomic<T> sum{};
+    parallelFor(one ? k : n, one ? kSerialElements : grainOf(k), [&](std::int64_t begin, std::int64_t end) {
+      if (one) sum += P::dot(end - begin, a.data + begin, b.data + begin);
+      for (std::int64_t j = begin; !one && j < end; ++j) c[j] = P::dot(k, a.data, b.data + j * b.columnStride);
+    });
+    if (one) c[0] = sum;
+    return n;
+  }
+  // Products of 64 bits take longer than the memory.
+  if (sizeof(T) != sizeof(std::uint32_t) || b.columnStride != 1) return 0;
+  const std::int64_t stripes = n / P::kStripe;
+  parallelFor(stripes, grainOf(k * P::kStripe / kOpsTogether), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin * P::kStripe; j < end * P::kStripe; j += P::kStripe)
+      P::stripe(k, a.data, a.columnStride, {b.data + j, b.rowStride, 1}, c + j);
+  });
+  return stripes * P::kStripe;
+}
 
 template <class T>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
   using P = Panel<T>;
+  if constexpr (kHasRows<T>)
+    if (m == 1) {
+      const std::int64_t done = rowTimesColumns<T>(n, k, a, b, c);
+      n -= done;
+      b.data += done;
+      c += done;
+      if (n == 0) return;
+    }
   const std::int64_t down = (m + kTileRows - 1) / kTileRows;
   const std::int64_t tiles = down * ((n + P::kWidth - 1) / P::kWidth);
   const std::int64_t work = std::min(m, kTileRows) * std::min(n, P::kWidth) * k / kOpsTogether;

@@ -151,18 +151,19 @@ bool vectorProducts(const ArrayView& a, const ArrayView& b, float* c) {
   const std::int64_t k = a.shape[rank + 1];
   const std::int64_t n = row ? b.shape[rank + 1] : a.shape[rank];
   const std::int64_t stride = row ? a.strides[rank + 1] : b.strides[rank];
-  if (stride == 0) return false;
   std::atomic<bool> all = true;
   const DimsRef batch = DimsRef(a.shape).first(rank);
   parallelFor(numelOf(batch), grainOf(n * k), [&](std::int64_t begin, std::int64_t end) {
     Walker<2> at(batch, {DimsRef(a.strides).first(rank), DimsRef(b.strides).first(rank)}, begin);
+    Scratch<T> dense(stride == 1 ? 0 : k);
     for (std::int64_t i = begin; i < end && all; ++i, at.next()) {
       T* x = a.as<T>() + at.offset[0];
       T* y = b.as<T>() + at.offset[1];
       const Matrix<T> matrix =
           row ? Matrix<T>{y, b.strides[rank], b.strides[rank + 1]} : Matrix<T>{x, a.strides[rank + 1], a.strides[rank]};
-      const Wide<T> vector({row ? x : y, a.dtype, {k}, {stride}});
-      if (!vectorGemm(n, k, vector.view().template as<float>(), matrix, c + i * n)) all = false;
+      const T* vector = row ? x : y;
+      for (std::int64_t p = 0; stride != 1 && p < k; ++p) dense[p] = vector[p * stride];
+      if (!vectorGemm(n, k, stride == 1 ? vector : dense.data(), matrix, c + i * n)) all = false;
     }
   });
   return all;
