@@ -94,7 +94,8 @@ bool interleaveRuns(std::span<const Run> runs, char* out, std::int64_t blocks) {
   }
 }
 
-/// Small inputs, or short runs: each input is one run of memory in every block of the output that ends with the dim.
+/// Small inputs, or several blocks: each input is one run of memory in every block of the output that ends with the
+/// dim.
 void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size_t d) {
   std::vector<Run> runs;
   std::size_t block = 0;
@@ -132,9 +133,11 @@ void cat(const LibraryCall& call) {
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(out.shape.size()));
   auto d = static_cast<std::size_t>(dim);
   bool contiguous = std::ranges::all_of(call.inputs, [](const ArrayView& x) { return x.contiguous(); });
-  constexpr std::int64_t kShort = 16;  // elements of a run: walking to it is more work than copying it
+  // Several blocks are written in order, input by input, unless runs are so long that each is shared among threads.
+  constexpr std::int64_t kLongRun = 16 * 1024;  // elements
   const std::int64_t each = out.numel() / static_cast<std::int64_t>(call.inputs.size());
-  if (contiguous && (each < kSerialElements || each <= kShort * numelOf(DimsRef(out.shape).first(d))))
+  const std::int64_t blocks = numelOf(DimsRef(out.shape).first(d));
+  if (contiguous && (each < kSerialElements || (blocks > 1 && each <= kLongRun * blocks)))
     return joinRuns(call.inputs, out, d);
   std::int64_t at = 0;
   for (const ArrayView& x : call.inputs) {

@@ -125,6 +125,18 @@ def test_gather_and_scatter_of_every_dim(mode, dim):
     np.testing.assert_array_equal(run_in(mode, lambda x, i, s: x.scatter_add(dim, i, s), *args).numpy(), sums)
 
 
+@pytest.mark.parametrize("width", [5, 700, 16_384, 20_000])
+def test_cat_of_large_tensors_in_blocks(width):
+    """Runs that are joined in order, and runs so long that each is shared among threads."""
+    parts = [np.arange(6 * n * 2).reshape(6, n, 2).astype("int16") for n in (width, 1, width + 3)]
+    want = np.concatenate(parts, 1)
+    before = tandem.get_num_threads()
+    for threads in (1, 2):
+        tandem.set_num_threads(threads)
+        np.testing.assert_array_equal(tandem.cat([tandem.tensor(p) for p in parts], 1).numpy(), want)
+    tandem.set_num_threads(before)
+
+
 def test_cat_of_many_small_tensors(mode):
     parts = [array(tandem.int16, 3, i % 4, 2) for i in range(200)]
     got = run_in(mode, lambda *p: tandem.cat(p, 1), *[tensor(p) for p in parts])
