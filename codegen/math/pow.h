@@ -1,6 +1,8 @@
 // pow and cbrt.
 #pragma once
 
+#include <algorithm>
+
 #include "codegen/math/exp.h"
 #include "codegen/math/log.h"
 
@@ -73,16 +75,25 @@ Val<B> powOf64(const Val<B>& x, const Val<B>& y) {
   return powSpecials(x, y, scale2(e1 + fma(e1, al, el1), ki));
 }
 
-/// By squaring, over every bit an exponent may have. Negative exponents: 1/x truncated (1, -1 or 0).
+/// `power` times what the bits of y from `from` on make of x^(2^(from - 1)), which is `base`. Higher bits are looked at
+/// where an element has any.
+template <class B>
+Val<B> integerPower(Val<B> power, Val<B> base, const Val<B>& y, int from, int steps) {
+  const int to = from == 1 ? 4 : std::min(2 * from, steps);
+  for (int i = from; i < to; ++i) {
+    base = base * base;
+    power = select(ne((y >> i) & y.cst(1), 0), power * base, power);
+  }
+  if (to == steps) return power;
+  auto rest = [&] { return std::array{integerPower(power, base, y, to, steps).v}; };
+  return power.with(power.b->ifAny(((y >> to) > 0).v, rest, std::array{power.v})[0]);
+}
+/// By squaring. Negative exponents: 1/x truncated (1, -1 or 0).
 template <class B>
 Val<B> powOfInteger(const Val<B>& x, const Val<B>& y) {
   const bool isSignedType = isSigned(x.dtype());
   const int steps = static_cast<int>(itemSize(x.dtype())) * 8 - (isSignedType ? 1 : 0);
-  Val<B> one = x.cst(1), odd = ne(y & one, 0), power = select(odd, x, one), base = x;
-  for (int i = 1; i < steps; ++i) {
-    base = base * base;
-    power = select(ne((y >> i) & one, 0), power * base, power);
-  }
+  Val<B> one = x.cst(1), odd = ne(y & one, 0), power = integerPower(select(odd, x, one), x, y, 1, steps);
   if (!isSignedType) return power;
   Val<B> inverse = select(eq(x, 1), one, select(eq(x, -1), select(odd, x, one), 0));
   return select(y < 0, inverse, power);

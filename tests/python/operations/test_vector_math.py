@@ -410,7 +410,7 @@ ELSEWHERE = """
     identity cast add sub mul div rem fma neg abs floor ceil trunc round frac and_ or_ xor_ not_ lt le gt ge eq ne
     to_bool logical_not isnan isinf isfinite signbit select maximum minimum fmax fmin sign relu clamp remainder
     trunc_divide floor_divide arange_value shift_left shift_right uniform normal random_integer cbrt
-    frexp_mantissa frexp_exponent nextafter
+    frexp_mantissa frexp_exponent nextafter elu
 """.split()
 
 
@@ -450,6 +450,33 @@ def test_integer_powers_wrap(dtype):
         y = x.pow(exponent)
         assert [v % 2**bits for v in y.tolist()] == [v**exponent % 2**bits for v in x.tolist()]
         assert tandem.pow(x, tandem.full_like(x, exponent)).tolist() == y.tolist()
+
+
+@pytest.mark.parametrize("dtype", [tandem.uint8, tandem.int8, tandem.int16, tandem.int32, tandem.int64], ids=str)
+@pytest.mark.parametrize("most", [0, 7, 15, 16, 255, 70_000, 1 << 62])
+def test_integer_powers_by_exponents_of_all_lengths(dtype, most):
+    """Bits of exponents that no neighbour has are not looked at."""
+    limits = tandem.iinfo(dtype)
+    draw = random.Random(most).randrange
+    exponents = [min(draw(most + 1) >> draw(63), limits.max) for _ in range(200)] + [min(most, limits.max)]
+    bases = [draw(-5, 6) for _ in exponents]
+    if limits.min == 0:
+        bases = [abs(v) for v in bases]
+    else:
+        exponents[::9] = [-1 - e % 5 for e in exponents[::9]]
+
+    def power(base, exponent):
+        if exponent < 0:
+            return base**-exponent if abs(base) == 1 else 0
+        return pow(base, exponent, 1 << limits.bits)
+
+    got = tandem.pow(tandem.tensor(bases, dtype=dtype), tandem.tensor(exponents, dtype=dtype))
+    want = [power(b, e) for b, e in zip(bases, exponents)]
+    assert [v % (1 << limits.bits) for v in got.tolist()] == [v % (1 << limits.bits) for v in want]
+    alone = [
+        tandem.pow(tandem.tensor([b], dtype=dtype), tandem.tensor([e], dtype=dtype)) for b, e in zip(bases, exponents)
+    ]
+    assert tandem.cat(alone).tolist() == got.tolist()
 
 
 def test_every_function_of_the_vector_math_has_a_row():
