@@ -61,12 +61,25 @@ Plan planOf(const CompiledTrace& trace) {
   return out;
 }
 
+/// The bytes of a storage, wherever it is.
+Tensor bytesOf(const Ref<Storage>& s) {
+  const auto bytes = static_cast<std::int64_t>(s->bytes());
+  return readHost(Tensor(new TensorImpl(s, DType::UInt8, Dims{bytes}, Dims{1}, 0)));
+}
+
+/// Which kernels a CPU launches for a plan of any device.
+std::vector<KernelSignature> codeHere(const Plan& plan) {
+  Executor& cpu = executor(Device{});
+  if (plan.device.isCpu()) return cpu.codeFor(launchesOf(plan));
+  Plan here = plan;
+  here.device = Device{};
+  resolvePlan(here);
+  return cpu.codeFor(launchesOf(here));
+}
+
 }  // namespace
 
 ProgramMaker::ProgramMaker(std::vector<NamedTensor> state) {
-  const Generator& g = defaultGenerator(Device{});
-  data_.seed = g.seed();
-  data_.draws = g.offset();
   for (NamedTensor& s : state)
     if (s.kind == StateData::Kind::Other)
       others_.push_back(std::move(s));
@@ -76,10 +89,6 @@ ProgramMaker::ProgramMaker(std::vector<NamedTensor> state) {
 
 void ProgramMaker::addState(const NamedTensor& s) {
   const TensorImpl* t = s.tensor.impl();
-  if (!s.tensor.device().isCpu())
-    fail<NotImplementedError>("export: `", s.name, "` is on ", deviceName(s.tensor.device()),
-                              ", and programs are made on the CPU: export model.cpu() with a target of the GPU, as "
-                              "sm_90, and use load(path, device=\"cuda\")");
   const std::uint32_t memory = memoryOf(s.tensor, s.name);
   data_.state.push_back({s.kind, s.name, memory, bytesTo(t, t->offset), t->dtype, t->shape, t->strides});
 }
@@ -101,8 +110,9 @@ std::uint32_t ProgramMaker::memoryOf(const Tensor& t, const std::string& name) {
 /// Traces make constants of their own, which often are the same.
 std::uint32_t ProgramMaker::constantOf(const Tensor& t) {
   t.materialize();
-  const Storage& s = *t.impl()->storage;
-  const auto [it, isNew] = constants_.emplace(std::string(static_cast<const char*>(s.data()), s.bytes()), 0);
+  const Tensor bytes = bytesOf(t.impl()->storage);
+  const auto [it, isNew] =
+      constants_.emplace(std::string(static_cast<const char*>(bytes.data()), bytes.impl()->storage->bytes()), 0);
   if (isNew) it->second = memoryOf(t, "");
   itemSizes_[it->second] = std::max(itemSizes_[it->second], itemSize(t.dtype()));
   return it->second;
@@ -144,10 +154,26 @@ void ProgramMaker::checkGradients(const std::string& entry, const CompiledTrace&
   }
 }
 
+/// What a plan says holds on every device, so that its program runs on each that it has code for; but where it was made
+/// its random numbers come from, and what it was tried with is there.
+void ProgramMaker::runsOn(const std::string& entry, Device device) {
+  if (first_.empty()) {
+    first_ = entry;
+    device_ = device;
+    const Generator& g = defaultGenerator(device);
+    data_.seed = g.seed();
+    data_.draws = g.offset();
+    if (!device.isCpu()) data_.device = kindName(device.kind);
+  }
+  if (device != device_)
+    fail<NotImplementedError>("export: `", first_, "` runs on ", deviceName(device_), ", and `", entry, "` on ",
+                              deviceName(device), ": the entries of a program are for one device");
+}
+
 EntryData ProgramMaker::entryOf(const Names& names, const CompiledTrace& trace, std::span<const Tensor> tensors,
                                 std::vector<program::NumberData> numbers) {
   auto refuse = [&](const auto&... why) { fail<NotImplementedError>("export: ", names.entry, ": ", why...); };
-  if (!trace.plan->device.isCpu()) refuse("it runs on ", deviceName(trace.plan->device));
+  runsOn(names.entry, trace.plan->device);
   if (!trace.sizes.empty())
     refuse("a size depends on data, and a saved program is for the sizes that it was traced with");
   if (trace.differentiable) refuse("a result requires a gradient: detach it, or export with_gradients");
@@ -218,7 +244,7 @@ EntryData ProgramMaker::entryOf(const Names& names, const CompiledTrace& trace, 
       TANDEM_CHECK(space.units == i.space.units && space.elementsPerUnit == i.space.elementsPerUnit, s.text());
     }
   for (const KernelSignature& s : e.plan.kernels) e.kernels.push_back(kernelOf(s, false));
-  for (const KernelSignature& s : executor(Device{}).codeFor(launchesOf(*trace.plan))) kernelOf(s, true);
+  for (const KernelSignature& s : codeHere(*trace.plan)) kernelOf(s, true);
   return e;
 }
 
@@ -287,7 +313,8 @@ ProgramMaker::Members ProgramMaker::members(const std::vector<std::string>& targ
   char* weights = static_cast<char*>(out.weights.data());
   for (const std::uint32_t k : order)
     if (data_.memories[k].bytes != 0)
-      std::memcpy(weights + data_.memories[k].offset, firsts_[k].impl()->storage->data(), data_.memories[k].bytes);
+      std::memcpy(weights + data_.memories[k].offset, bytesOf(firsts_[k].impl()->storage).data(),
+                  data_.memories[k].bytes);
   header = headerOf(data_, order, program::sha256({weights + header.size(), end - header.size()}));
   std::memcpy(weights, header.data(), header.size());
   data_.weightsHeader = program::sha256(header);

@@ -1,5 +1,6 @@
 // Saving what was compiled: compiled traces become the entries of a program (runtime/program/program_data.h). Captured
-// tensors become its state, the memory of each once, under the names that the caller gives.
+// tensors become its state, the memory of each once, under the names that the caller gives. They may be on any device,
+// and the file has what they hold.
 #pragma once
 
 #include <string>
@@ -44,6 +45,9 @@ class ProgramMaker {
   }
   void add(SizeFit fit) { data_.entries.push_back(std::move(fit).finish()); }
 
+  /// Where the entries were traced.
+  [[nodiscard]] Device device() const { return device_; }
+
   /// The members of the file: weights as they are now, code for each target (compiled unless a cache has it), and
   /// the manifest, which says `notes` of itself.
   struct Members {
@@ -59,6 +63,7 @@ class ProgramMaker {
                              std::vector<program::NumberData> numbers);
   /// NotImplementedError where entries do not leave gradients as others expect them.
   void checkGradients(const std::string& entry, const CompiledTrace& trace);
+  void runsOn(const std::string& entry, Device device);
   void addState(const NamedTensor& s);
   std::uint32_t memoryOf(const Tensor& t, const std::string& name);
   std::uint32_t constantOf(const Tensor& t);
@@ -73,6 +78,8 @@ class ProgramMaker {
   };
 
   program::ProgramData data_;
+  std::string first_;  // the first entry's name
+  Device device_;      // where all of them run
   std::unordered_map<const TensorImpl*, Gradient> gradients_;
   std::vector<NamedTensor> others_;     // which are kept where an entry uses them
   std::vector<Tensor> firsts_;          // of each memory the first tensor that was met

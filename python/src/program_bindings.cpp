@@ -12,7 +12,10 @@
 #include "lazy/size_fit.h"
 #include "python/src/compiled_function.h"
 #include "python/src/convert.h"
+#include "python/src/cuda_bindings.h"
+#include "python/src/device_object.h"
 #include "python/src/generator.h"
+#include "python/src/program_values.h"
 #include "python/src/py_tensor.h"
 #include "runtime/base/long_work.h"
 #include "runtime/program/program.h"
@@ -22,60 +25,6 @@ namespace tandem::python {
 namespace {
 
 using namespace program;
-
-// ---- Python's values
-
-std::string textOf(PyObject* o) {
-  Py_ssize_t size = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(o, &size);
-  if (text == nullptr) throw PythonError();
-  return {text, static_cast<std::size_t>(size)};
-}
-PyObject* textObject(std::string_view s) {
-  return checked(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace"));
-}
-PyObject* bytesObject(std::string_view s) {
-  return checked(PyBytes_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())));
-}
-
-/// `one(item)` of each item of a list or tuple.
-template <class F>
-auto each(PyObject* sequence, F one) {
-  std::vector<decltype(one(sequence))> out;
-  PyRef fast(checked(PySequence_Fast(sequence, "expected a sequence")));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i)
-    out.push_back(one(PySequence_Fast_GET_ITEM(fast.get(), i)));
-  return out;
-}
-/// Of a list of pairs of strings.
-std::vector<std::pair<std::string, std::string>> textPairs(PyObject* list) {
-  return each(list, [](PyObject* pair) {
-    PyObject *key = nullptr, *value = nullptr;
-    if (PyArg_ParseTuple(pair, "UU", &key, &value) == 0) throw PythonError();
-    return std::pair(textOf(key), textOf(value));
-  });
-}
-/// A list of what `one(item)` makes, new references.
-template <class T, class F>
-PyObject* listOf(const T& items, F one) {
-  PyRef out(checked(PyList_New(0)));
-  for (const auto& item : items) {
-    PyRef made(one(item));
-    checked(PyList_Append(out.get(), made.get()));
-  }
-  return out.release();
-}
-
-/// dict[name] = value, a new reference.
-void putItem(PyObject* dict, std::string_view name, PyObject* value) {
-  PyRef owned(value), key(textObject(name));
-  checked(PyDict_SetItem(dict, key.get(), owned.get()));
-}
-
-Tensor checkedTensor(PyObject* o) {
-  if (!isTensor(o)) fail<TypeError>("expected a Tensor, got ", Py_TYPE(o)->tp_name);
-  return tensorOf(o);
-}
 
 // ---- saving
 
@@ -191,6 +140,9 @@ PyObject* makerEnd(PyObject* self, PyObject*) {
   });
 }
 
+PyObject* makerDevice(PyObject* self, PyObject*) {
+  return guarded([&] { return textObject(deviceName(makerIn(self).device())); });
+}
 PyObject* makerFinish(PyObject* self, PyObject* args) {
   PyObject *targets, *producer, *notes;
   if (PyArg_ParseTuple(args, "OUO", &targets, &producer, &notes) == 0) return nullptr;
@@ -318,15 +270,17 @@ PyObject* newProgram(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   static const char* const names[] = {"source", "signed_by", "verify", "ir_only", "device", nullptr};
   PyObject* source = nullptr;
   const char* key = nullptr;
-  const char* device = "cpu";
+  const char* device = nullptr;
   Py_ssize_t keySize = 0;
   int verify = 0, irOnly = 0;
-  if (PyArg_ParseTupleAndKeywords(args, keywords, "O|y#pps:Program", const_cast<char**>(names), &source, &key, &keySize,
+  if (PyArg_ParseTupleAndKeywords(args, keywords, "O|y#ppz:Program", const_cast<char**>(names), &source, &key, &keySize,
                                   &verify, &irOnly, &device) == 0)
     return nullptr;
   return guarded([&]() -> PyObject* {
-    OpenOptions options{key != nullptr ? std::string(key, static_cast<std::size_t>(keySize)) : "", verify != 0,
-                        irOnly != 0, parseDevice(device)};
+    OpenOptions options{
+        key != nullptr ? std::string(key, static_cast<std::size_t>(keySize)) : "", verify != 0, irOnly != 0, {}};
+    if (device != nullptr) options.device = deviceFrom(PyRef(textObject(device)).get());
+    options.index = static_cast<std::int8_t>(currentGpu);
     auto context = std::make_shared<Context>(Program::open(archiveOf(source), options));
     auto* self = reinterpret_cast<PyProgram*>(checked(type->tp_alloc(type, 0)));
     new (&self->context) std::shared_ptr<Context>(std::move(context));
@@ -379,19 +333,21 @@ PyObject* describe(PyObject* self, PyObject*) {
                                    sizeObject(s.shape), d.memories[s.memory].changes ? Py_True : Py_False));
     };
     auto note = [](const auto& n) { return checked(Py_BuildValue("(NN)", textObject(n.first), textObject(n.second))); };
-    return checked(
-        Py_BuildValue("{sNsNsNsNsNsNsNsn}", "producer", textObject(d.producer), "targets",
-                      listOf(d.targets, textObject), "target", textObject(contextOf(self).program().target()),
-                      "entries", listOf(d.entries, entryInfo), "state", listOf(d.state, state), "notes",
-                      listOf(d.notes, note), "functions", listOf(contextOf(self).program().functions(), textObject),
-                      "kernels", static_cast<Py_ssize_t>(d.kernels.size())));
+    return checked(Py_BuildValue(
+        "{sNsNsNsNsNsNsNsNsNsn}", "made_on", textObject(d.device), "producer", textObject(d.producer), "targets",
+        listOf(d.targets, textObject), "target", textObject(contextOf(self).program().target()), "device",
+        textObject(deviceName(contextOf(self).program().device())), "entries", listOf(d.entries, entryInfo), "state",
+        listOf(d.state, state), "notes", listOf(d.notes, note), "functions",
+        listOf(contextOf(self).program().functions(), textObject), "kernels",
+        static_cast<Py_ssize_t>(d.kernels.size())));
   });
 }
 
 /// Where the arguments of a call are, and its results shall be: on the CPU, or all on the program's GPU, beside which
-/// tensors of no dims may stand on the CPU.
+/// tensors of no dims may stand on the CPU. Without arguments results are where it runs.
 Device runsOn(const Context& context, const EntryData& e, std::span<const Tensor> given) {
   const Device own = context.program().device();
+  if (given.empty()) return own;
   const auto there = std::ranges::find_if(given, [](const Tensor& t) { return !t.device().isCpu(); });
   if (there == given.end()) return {};
   for (std::size_t k = 0; k < given.size(); ++k) {
@@ -467,7 +423,7 @@ PyObject* run(PyObject* self, PyObject* args) {
   });
 }
 
-/// state(number): a tensor on the program's own memory, or a copy of what no entry changes, or of what is on a GPU.
+/// state(number): a tensor on the program's own memory, or a copy of what no entry changes.
 PyObject* state(PyObject* self, PyObject* number) {
   return guarded([&]() -> PyObject* {
     const std::size_t k = PyLong_AsSize_t(number);
@@ -475,18 +431,14 @@ PyObject* state(PyObject* self, PyObject* number) {
     const ProgramData& d = dataOf(self);
     if (k >= d.state.size()) fail<IndexError>("the program has ", d.state.size(), " tensors");
     const StateData& s = d.state[k];
-    if (!contextOf(self).program().device().isCpu()) {
-      const Tensor copy = makeEmpty(s.shape, s.dtype, Device{});
-      contextOf(self).getState(k, copy.data());
-      return wrap(copy);
-    }
     const bool own = d.memories[s.memory].changes;
     std::int64_t reach = 1;
     for (std::size_t i = 0; i < s.shape.size(); ++i) reach += std::max<std::int64_t>(s.shape[i] - 1, 0) * s.strides[i];
     auto* keeper = new std::shared_ptr<Context>(reinterpret_cast<PyProgram*>(self)->context);
     Ref<Storage> memory(new Storage(
         const_cast<void*>(contextOf(self).state(k)), static_cast<std::size_t>(reach) * itemSize(s.dtype),
-        [](void* context) { delete static_cast<std::shared_ptr<Context>*>(context); }, keeper));
+        [](void* context) { delete static_cast<std::shared_ptr<Context>*>(context); }, keeper, nullptr,
+        contextOf(self).program().device()));
     const Tensor t(new TensorImpl(std::move(memory), s.dtype, s.shape, s.strides, 0));
     return wrap(own ? t : ops::clone(t));
   });
@@ -565,6 +517,7 @@ PyMethodDef makerMethods[] = {
     {"trace", makerTrace, METH_O,
      "(entry): traces it for the next combination of sizes. (whether that could be done, the result)"},
     {"end", makerEnd, METH_NOARGS, "Adds the entry that was begun."},
+    {"device", makerDevice, METH_NOARGS, "The device that its entries were traced on."},
     {"finish", makerFinish, METH_VARARGS, "(targets, producer, notes): the members of the file."},
     {nullptr, nullptr, 0, nullptr}};
 PyType_Slot makerSlots[] = {

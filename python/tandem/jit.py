@@ -268,12 +268,12 @@ def load(
 
     Args:
         f: a path, or an open binary file.
-        map_location: a CPU: saved programs run there.
+        map_location: the CPU or a GPU, on which it runs; None for the kind that it was traced on.
         _extra_files: a dict whose keys are names of notes; the notes' texts are put there.
 
     Raises:
         ValueError: it is no saved program.
-        NotImplementedError: `map_location` is another device, or the program has no code for this processor.
+        NotImplementedError: `map_location` is neither, or the program has no code for this processor or GPU.
 
     >>> import io, tandem
     >>> file = io.BytesIO()
@@ -285,9 +285,10 @@ def load(
     import tandem
     from tandem.export import load as load_program
 
-    if map_location is not None and tandem.device(map_location).type != "cpu":
-        raise NotImplementedError(f"jit.load: a saved program runs on the CPU, not on {map_location}")
-    program = load_program(f)
+    place = None if map_location is None else tandem.device(map_location)
+    if place is not None and place.type not in ("cpu", "cuda"):
+        raise NotImplementedError(f"jit.load: a saved program runs on the CPU or on a GPU, not on {map_location}")
+    program = load_program(f, device=place)
     if _extra_files is not None:
         _extra_files.update({name: program.notes.get(name, "") for name in _extra_files})
     return program.module()

@@ -18,9 +18,9 @@ Storage::Storage(std::size_t bytes, Device device)
     : data_(device.isCpu() ? allocate(bytes) : allocateOn(device, bytes)), bytes_(bytes), birth_(bear()), owned_(true),
       device_(device) {}
 
-Storage::Storage(void* data, std::size_t bytes, Deleter deleter, void* context, Storage* of)
+Storage::Storage(void* data, std::size_t bytes, Deleter deleter, void* context, Storage* of, Device device)
     : version(of != nullptr ? of->version : ownVersion_), data_(data), bytes_(bytes), birth_(bear()), deleter_(deleter),
-      context_(context), device_(of != nullptr ? of->device() : Device{}) {}
+      context_(context), device_(of != nullptr ? of->device() : device) {}
 
 Storage::~Storage() {
   delete pending_;

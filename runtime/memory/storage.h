@@ -27,9 +27,9 @@ class Storage : public Counted<Storage> {
 
   /// Owns fresh uninitialised memory of the device.
   explicit Storage(std::size_t bytes, Device device = {});
-  /// Borrows memory of the host; `deleter(context)` when the last reference goes (null: nothing to do). What is another
-  /// look at the memory of `of`, which the context keeps, counts writes together with it.
-  Storage(void* data, std::size_t bytes, Deleter deleter, void* context, Storage* of = nullptr);
+  /// Borrows memory of the device; `deleter(context)` when the last reference goes (null: nothing to do). What is
+  /// another look at the memory of `of`, which the context keeps, is where that is and counts writes together with it.
+  Storage(void* data, std::size_t bytes, Deleter deleter, void* context, Storage* of = nullptr, Device device = {});
   /// Pending: no memory yet.
   struct PendingTag {};
   Storage(PendingTag, std::size_t bytes, Device device) : bytes_(bytes), birth_(bear()), device_(device) {}

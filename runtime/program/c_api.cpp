@@ -208,7 +208,7 @@ tandem_error* tandem_program_open(const char* path, const tandem_open_options* o
     if (options != nullptr && options->signed_by != nullptr)
       how.signedBy.assign(reinterpret_cast<const char*>(options->signed_by), 32);
     how.verify = options != nullptr && options->verify != 0;
-    if (options != nullptr && options->device != nullptr) how.device = tandem::parseDevice(options->device);
+    how.device = tandem::parseDevice(options != nullptr && options->device != nullptr ? options->device : "cpu");
     *program = new tandem_program{Program::open(Archive::open(given(path, "the path")), how)};
   });
 }

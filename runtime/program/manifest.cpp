@@ -37,11 +37,12 @@ class Writer {
  public:
   std::string write(const ProgramData& d) {
     const auto producer = text(d.producer);
-    const auto manifest = wire::CreateManifest(b_, kMajor, d.minor, producer, texts(d.targets),
-                                               each(d.kernels, &Writer::kernel), each(d.memories, &Writer::memory),
-                                               each(d.state, &Writer::state), each(d.entries, &Writer::entry),
-                                               each(d.members, &Writer::member), each(d.notes, &Writer::note), d.seed,
-                                               d.draws, bytes(d.weightsHeader), each(d.sources, &Writer::source));
+    const auto device = d.device.empty() ? Offset<flatbuffers::String>() : text(d.device);
+    const auto manifest = wire::CreateManifest(
+        b_, kMajor, d.minor, producer, texts(d.targets), each(d.kernels, &Writer::kernel),
+        each(d.memories, &Writer::memory), each(d.state, &Writer::state), each(d.entries, &Writer::entry),
+        each(d.members, &Writer::member), each(d.notes, &Writer::note), d.seed, d.draws, bytes(d.weightsHeader),
+        each(d.sources, &Writer::source), device);
     wire::FinishManifestBuffer(b_, manifest);
     return {reinterpret_cast<const char*>(b_.GetBufferPointer()), b_.GetSize()};
   }
@@ -470,6 +471,7 @@ ProgramData decodeManifest(std::string_view bytes) {
   out.seed = m->seed();
   out.draws = m->draws();
   out.weightsHeader = binary(m->weights_header());
+  out.device = text(m->device());
   out.sources =
       each(m->sources(), [](const wire::Source* s) { return SourceData{text(s->name()), texts(s->symbols())}; });
   return out;

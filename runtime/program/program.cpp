@@ -54,7 +54,6 @@ bool isWhole(const ResultData& r, std::uint64_t bytes) {
 }  // namespace
 
 void Program::read(const OpenOptions& options) {
-  device_ = options.device;
   const std::string_view manifest = archive_.member(kManifest);
   if (!options.signedBy.empty()) {
     if (!archive_.has(kSignature)) fail<ValueError>("the saved program is not signed");
@@ -62,6 +61,10 @@ void Program::read(const OpenOptions& options) {
       fail<ValueError>("the saved program is not signed with the key that is required");
   }
   data_ = decodeManifest(manifest);
+  if (options.device)
+    device_ = *options.device;
+  else if (!data_.device.empty())
+    device_ = {parseDevice(data_.device).kind, options.index};
   for (EntryData& e : data_.entries) {
     e.plan.device = device_;
     for (EntryData& form : e.others) form.plan.device = device_;
@@ -505,12 +508,12 @@ void Context::giveBack(const Instance& instance, std::span<const Located> argume
 
 const void* Context::state(std::size_t number) const {
   const StateData& s = program_->data_.state[number];
+  beginWork();
   return memories_[s.memory] + s.offset;
 }
 
 void Context::getState(std::size_t number, void* elements) const {
   const StateData& s = program_->data_.state[number];
-  beginWork();
   copyOut(program_->device_, {const_cast<void*>(state(number)), s.dtype, s.shape, s.strides}, elements);
 }
 

@@ -36,8 +36,10 @@ struct OpenOptions {
   bool verify = false;
   /// Runs no machine code of the file: kernels are compiled from the manifest, which needs a compiler.
   bool irOnly = false;
-  /// Where it runs. On a GPU the weights are copied there.
-  Device device;
+  /// Where it runs; if nothing is said, on the `index`-th device of the kind that it was made on. On a GPU the weights
+  /// are copied there.
+  std::optional<Device> device;
+  std::int8_t index = 0;
 };
 
 /// Memory on a device.
@@ -143,7 +145,8 @@ class Context {
   /// Until what runs have queued is done; throws the errors of its values.
   void wait();
 
-  /// The first element of a tensor of the state, of which the strides are in `ProgramData::state`.
+  /// The first element of a tensor of the state, of which the strides are in `ProgramData::state`. On a GPU it is for
+  /// the thread's stream, which waits for earlier runs.
   [[nodiscard]] const void* state(std::size_t number) const;
   /// Copies its elements, row-major, out or in; to set them as `changingState`.
   void getState(std::size_t number, void* elements) const;

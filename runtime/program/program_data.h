@@ -169,6 +169,7 @@ struct ProgramData {
   std::vector<std::pair<std::string, std::string>> notes;
   std::int64_t seed = 0;  // of the random generator, and how many numbers were drawn from it
   std::int64_t draws = 0;
+  std::string device;  // the kind that it was made on, where that is not the CPU
 };
 
 /// Of the elements of an argument, a result or a tensor of the state.

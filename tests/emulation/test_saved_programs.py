@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from c_program import CProgram, Memory, RunOptions
 from devices import libraries
 from emulated import DEVICE
 from same_bits import assert_same_bits
@@ -102,7 +103,7 @@ def test_a_training_step(tmp_path):
     ours, theirs = here.state_dict, there.state_dict
     assert ours.keys() == theirs.keys()
     for name in ours:
-        tandem.testing.assert_close(theirs[name], ours[name], rtol=1e-3, atol=1e-4)
+        tandem.testing.assert_close(theirs[name].cpu(), ours[name], rtol=1e-3, atol=1e-4)
 
 
 def test_values_that_are_wrong(tmp_path):
@@ -161,50 +162,6 @@ def test_wrong_values_on_the_gpu(tmp_path):
     with pytest.raises(IndexError, match="out of bounds"):
         tandem.cuda.synchronize()
     assert_same_bits(there(x.to(DEVICE), tandem.tensor([3, 1]).to(DEVICE)).cpu(), x[tandem.tensor([3, 1])] * 2)
-
-
-class Options(ctypes.Structure):
-    _fields_ = [("signed_by", ctypes.c_char_p), ("verify", ctypes.c_int), ("device", ctypes.c_char_p)]
-
-
-class Memory(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device_kind", ctypes.c_int32), ("device_index", ctypes.c_int32)]
-
-
-class RunOptions(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("stream", ctypes.c_void_p), ("later", ctypes.c_size_t)]
-
-
-class CProgram:
-    """By the C functions of the library that Python's loader is, in this process."""
-
-    def __init__(self, path: str):
-        self.library = library = ctypes.CDLL(str(libraries() / "libtandem_runtime.so"))
-        library.tandem_error_text.restype = library.tandem_program_target.restype = ctypes.c_char_p
-        for name in ("program_open", "context_create", "run", "run_on", "wait"):
-            getattr(library, f"tandem_{name}").restype = ctypes.c_void_p
-        self.program, self.context = ctypes.c_void_p(), ctypes.c_void_p()
-        options = Options(None, 0, b"cuda")
-        self.check(library.tandem_program_open(path.encode(), ctypes.byref(options), ctypes.byref(self.program)))
-        self.check(library.tandem_context_create(self.program, ctypes.byref(self.context)))
-
-    def check(self, error) -> None:
-        if error:
-            text = self.library.tandem_error_text(ctypes.c_void_p(error)).decode()
-            self.library.tandem_error_free(ctypes.c_void_p(error))
-            raise RuntimeError(text)
-
-    def run_on(self, arguments, results, options) -> None:
-        def places(tensors):
-            return (Memory * len(tensors))(*[Memory(t.data_ptr(), 1 if t.is_cpu else 2, 0) for t in tensors])
-
-        options = options and ctypes.byref(options)
-        zero = ctypes.c_size_t(0)
-        self.check(self.library.tandem_run_on(self.context, zero, places(arguments), None, places(results), options))
-
-    def close(self) -> None:
-        self.library.tandem_context_free(self.context)
-        self.library.tandem_program_close(self.program)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const bool verify : {false, true})
     fuzz::attempt([&] {
       program::OpenOptions options;
+      options.device = Device{};
       options.verify = verify;
       const auto program = program::Program::open(program::Archive::read(*file, file, "fuzzed"), options);
       if (fuzz::isTrusted(program->data())) fuzz::run(program);

@@ -128,14 +128,24 @@ def _tensor(dtype: Any, shape: Any, text: str = "") -> tuple[str, str, str]:
     )
 
 
+def _opened(file: str, verify: bool = False) -> ExportedProgram:
+    """Where it was made, or on the CPU where there is no such device."""
+    try:
+        return load(file, verify=verify)
+    except NotImplementedError:
+        raise
+    except RuntimeError:
+        return load(file, verify=verify, device="cpu")
+
+
 def _inspect(file: str) -> int:
     damage = ""
     try:
-        program = load(file, verify=True)
+        program = _opened(file, verify=True)
     except ValueError as error:
         # Damaged weights can be shown; code is always compared with its hashes.
         damage = str(error)
-        program = load(file)
+        program = _opened(file)
     with zipfile.ZipFile(file) as archive:
         sizes = {info.filename: info.file_size for info in archive.infolist()}
     about = program._about
@@ -145,11 +155,12 @@ def _inspect(file: str) -> int:
     code: Counter[str] = Counter()
     objects: Counter[str] = Counter()
     for name, size in sizes.items():
-        if name.startswith("cpu/"):
+        if name.startswith(("cpu/", "gpu/")):
             code[name.split("/")[1]] += size
             objects[name.split("/")[1]] += 1
     facts = [
         ("made by", about["producer"]),
+        *([("made on", "a GPU: " + about["made_on"])] if about["made_on"] else []),
         ("file", decimal(os.path.getsize(file))),
         ("weights", decimal(weights) + ("" if inside else f", in {beside(file)}")),
         ("kernels", about["kernels"]),
@@ -179,7 +190,7 @@ def _inspect(file: str) -> int:
 
 
 def _functions(files: list[str]) -> int:
-    names = sorted({name for file in files for name in load(file)._about["functions"]})
+    names = sorted({name for file in files for name in load(file, device="cpu")._about["functions"]})
     print("#define TANDEM_FUNCTIONS(X)", *(f"X({name})" for name in names))
     print("#include <tandem/functions.hpp>")
     return 0

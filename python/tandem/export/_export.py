@@ -22,6 +22,12 @@ from tandem.nn.module import Module
 TARGETS = ("x86-64-v3", "x86-64-v4")
 
 
+def _default_targets(device: tandem.device) -> list[str]:
+    """Both kinds of CPUs, and the GPU that the functions were traced on."""
+    own = [] if device.type != "cuda" else [str(_C._gpu_properties(device.index)["architecture"])]
+    return [*TARGETS, *own]
+
+
 @dataclass
 class Entry:
     """A function to be saved under a name: `entries(forward=Entry(model, (x,)))`.
@@ -269,6 +275,10 @@ class _Traced:
             what, compiled, _ = str(error).partition(" inside a function that was compiled with fullgraph=True")
             if not compiled:
                 raise
+            if what.endswith("operations on several devices"):
+                raise RuntimeError(
+                    f"export: {self.name}: the function cannot be saved: {what}; move the tensors that it uses to one"
+                ) from None
             raise tandem.DataReadError(
                 f"export: {self.name}: {what}; what a saved program does must not depend on values. Use tandem.where "
                 "instead of Python control flow on values, or return the tensor and decide outside, between two entries"
@@ -339,14 +349,15 @@ class _Traced:
 
 def entries(
     *,
-    targets: Sequence[str] = TARGETS,
+    targets: Sequence[str] | None = None,
     notes: Mapping[str, str] | None = None,
     **functions: Entry,
 ) -> ExportedProgram:
     """Trace functions into one program, whose entries have the names of the keywords and share what they use.
 
     Args:
-        targets: processors to make code for: `x86-64-v3` (AVX2), `x86-64-v4` (AVX-512).
+        targets: processors to make code for: `x86-64-v3` (AVX2), `x86-64-v4` (AVX-512), GPUs as `sm_90`. Where nothing
+            is said both of the first, and the GPU that the functions run on, if they do.
         notes: texts to keep in the file, as `license` or `source`.
 
     Raises:
@@ -364,9 +375,9 @@ def entries(
     >>> bool((program(x) == model(x)).all())
     True
     """
-    if isinstance(targets, str) or not all(isinstance(target, str) for target in targets):
+    if targets is not None and (isinstance(targets, str) or not all(isinstance(target, str) for target in targets)):
         raise TypeError(f"export: targets: expected a list of names, as ['x86-64-v3'], got {targets!r}")
-    if not targets:
+    if targets is not None and not targets:
         raise ValueError("export: a program needs at least one target, as x86-64-v3")
     for key, text in (notes or {}).items():
         if not isinstance(key, str) or not isinstance(text, str):
@@ -379,11 +390,13 @@ def entries(
     for entry in traced:
         entry.add_to(maker, state)
     _nvidia.name_folders()  # of the compiler for GPUs, which need not be here
-    members = maker.finish(list(targets), f"tandem {tandem.__version__}", list((notes or {}).items()))
+    device = tandem.device(maker.device())
+    wanted = _default_targets(device) if targets is None else list(targets)
+    members = maker.finish(wanted, f"tandem {tandem.__version__}", list((notes or {}).items()))
     try:
-        program = _C.Program(members)
-    except NotImplementedError:  # it is for other processors than this one
-        program = _C.Program(members, ir_only=True)
+        program = _C.Program(members, device=str(device))
+    except NotImplementedError:  # it is for other processors than those here
+        program = _C.Program(members, ir_only=True, device=str(device))
     return ExportedProgram(program, members)
 
 
@@ -396,7 +409,7 @@ def export(
     strict: bool = True,
     preserve_module_call_signature: Sequence[str] = (),
     prefer_deferred_runtime_asserts_over_guards: bool = False,
-    targets: Sequence[str] = TARGETS,
+    targets: Sequence[str] | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> ExportedProgram:
     """Trace a module or function, with example arguments, into a program that runs without its Python code.
@@ -436,7 +449,7 @@ def training_step(
     kwargs: Mapping[str, Any] | None = None,
     *,
     dynamic_shapes: Any = None,
-    targets: Sequence[str] = TARGETS,
+    targets: Sequence[str] | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> ExportedProgram:
     """Trace a whole training step, with `backward()` and `optimizer.step()`, into a program that trains without Python.

@@ -185,10 +185,11 @@ class State:
         return [(name, kind, tensor) for name, (kind, tensor) in self.tensors.items()]
 
     def snapshot(self) -> Callable[[], None]:
-        """What puts tensors, gradients and the random generator back to what they are now."""
+        """What puts tensors, gradients and the random generators back to what they are now."""
         tensors = [*(t for _, t in self.tensors.values()), *self._nameless]
         values = [(t, _memory(t), _memory(t).clone(), t.grad) for t in tensors]
         generator = tandem.get_rng_state()
+        on_gpus = tandem.cuda.get_rng_state_all() if tandem.cuda.is_initialized() else []
 
         def restore() -> None:
             with tandem.no_grad():
@@ -196,5 +197,7 @@ class State:
                     memory.copy_(value)
                     tensor.grad = grad
             tandem.set_rng_state(generator)
+            if on_gpus:
+                tandem.cuda.set_rng_state_all(on_gpus)
 
         return restore

@@ -61,6 +61,11 @@ class ExportedProgram:
         return str(self._about["target"])
 
     @property
+    def device(self) -> tandem.device:
+        """Where it runs, and its state is."""
+        return tandem.device(self._about["device"])
+
+    @property
     def notes(self) -> dict[str, str]:
         """The texts that were saved with it."""
         return dict(self._about["notes"])
@@ -196,7 +201,7 @@ class ExportedProgram:
             number, (_, _, dtype, shape, changes) = known[name]
             if tensor.dtype != dtype or tensor.shape != shape:
                 raise ValueError(f"{name} is {dtype} {tuple(shape)}, got {tensor.dtype} {tuple(tensor.shape)}")
-            if not changes and not bool((self._program.state(number) == tensor).all()):
+            if not changes and not bool((self._program.state(number) == tensor.to(self.device)).all()):
                 raise ValueError(f"no entry changes {name}: export the program again to change it")
         for name, tensor in state_dict.items():
             if known[name][1][4]:
@@ -233,6 +238,14 @@ class ExportedProgram:
     def fork(self) -> ExportedProgram:
         """The same program with a state of its own, which is that of the file: one for each thread."""
         return ExportedProgram(self._program.fork(), self._members)
+
+    def _on(self, device: tandem.device) -> ExportedProgram:
+        """The program with its present state and its random generator on another device."""
+        members = self._members
+        if members is None:
+            members = {name: self._program.member(name) for name in self._program.members()}
+        moved = ExportedProgram(_C.Program(members, device=str(device)), members)
+        return self._with_state(moved, self._changing(), self._program.generator())
 
     def module(self) -> Module:
         """The program as a module: its parameters and buffers under their names, its first entry as `forward`."""
@@ -339,7 +352,14 @@ class ProgramModule(_Part):
 
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__()
+        self._show(program)
+
+    def _show(self, program: ExportedProgram) -> None:
+        """Has the tensors of a program, in the place of those before."""
         self._exported = program
+        for part in self.modules():
+            part._parameters.clear()
+            part._buffers.clear()
         copies = []
         for (name, tensor), (_, kind, _, _, changes) in zip(program._state(), program._about["state"], strict=True):
             if kind == _PARAMETER:
@@ -375,12 +395,17 @@ class ProgramModule(_Part):
         self._versions = [tensor._version for tensor in self._copies]
 
     def _apply(self, fn: Callable[..., Tensor], recurse: bool = True) -> ProgramModule:
+        place = self._exported.device
         for name, tensor in [*self.named_parameters(), *self.named_buffers()]:
             if (made := fn(tensor)).dtype != tensor.dtype:
                 raise NotImplementedError(
                     f"a saved program is for the dtypes that it was traced with: {name} is {tensor.dtype}, and cannot "
                     f"become {made.dtype}"
                 )
+            place = made.device
+        if place != self._exported.device:
+            self._check()
+            self._show(self._exported._on(place))
         return self
 
     def __deepcopy__(self, memo: Any) -> ProgramModule:
@@ -445,7 +470,7 @@ def load(
     require_signature: bytes | None = None,
     verify: bool = False,
     ir_only: bool = False,
-    device: str | tandem.device = "cpu",
+    device: str | tandem.device | None = None,
 ) -> ExportedProgram:
     """Open a program that was saved.
 
@@ -459,9 +484,9 @@ def load(
         require_signature: an Ed25519 public key of 32 bytes, which the file must be signed with.
         verify: compare all of the file with the hashes in it, not only the code that is used.
         ir_only: run no machine code of the file: its kernels are compiled here, from what the file says they compute.
-        device: where it runs: `"cpu"`, or a GPU as `"cuda"`, for which the program has a target. Its weights are copied
-            there. Calls give their results where their tensors are: on the CPU, or on that GPU. Copies of its state are
-            on the CPU.
+        device: where it runs: `"cpu"`, or a GPU as `"cuda"`, for which the program has a target; None for the kind of
+            device that it was made on. Its weights are copied there, and its state is there. Calls give their results
+            where their tensors are: on the CPU, or on that GPU.
 
     Raises:
         ValueError: it is no saved program, is damaged, of a newer format, or not signed as required.
@@ -480,7 +505,14 @@ def load(
         raise TypeError(f"export.load: expected a path or an open binary file, got {type(f).__name__}")
     source: Any = os.fspath(f) if isinstance(f, (str, os.PathLike)) else read_archive(f)
     _nvidia.name_folders()
-    program = _C.Program(source, signed_by=require_signature or b"", verify=verify, ir_only=ir_only, device=str(device))
+    place = None if device is None else str(device)
+    key = require_signature or b""
+    try:
+        program = _C.Program(source, signed_by=key, verify=verify, ir_only=ir_only, device=place)
+    except RuntimeError as error:
+        if place is not None or "is not available" not in str(error):
+            raise
+        raise RuntimeError(f"{error}; the program was made on a GPU: load(..., device='cpu') runs it here") from None
     made = ExportedProgram(program, source if isinstance(source, dict) else None)
     if extra_files is not None:
         extra_files.update({name: made.notes.get(name, "") for name in extra_files})
@@ -502,7 +534,7 @@ def add_target(f: str | os.PathLike[str], target: str) -> None:
     ['x86-64-v3', 'x86-64-v4']
     """
     _nvidia.name_folders()
-    program = _C.Program(os.fspath(f), ir_only=True)
+    program = _C.Program(os.fspath(f), ir_only=True, device="cpu")
     # Weights beside the file stay there.
     members = {name: program.member(name) for name in member_names(f) if name != SIGNATURE}
     members.update(_C._add_target(members[MANIFEST], target))

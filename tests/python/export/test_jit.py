@@ -133,6 +133,6 @@ def test_refused(model, tmp_path):
         with pytest.raises((TypeError, ValueError), match=message):
             tandem.jit.save(traced, tmp_path / "a.pt", extra)
     traced.save(tmp_path / "a.pt")
-    with pytest.raises(NotImplementedError, match="runs on the CPU, not on meta"):
+    with pytest.raises(NotImplementedError, match="runs on the CPU or on a GPU, not on meta"):
         tandem.jit.load(tmp_path / "a.pt", "meta")
     assert tandem.export.export(model, (x,), dynamic_shapes=None, strict=False).entries == ["forward"]
