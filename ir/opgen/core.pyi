@@ -526,6 +526,9 @@ _add_target: Any
 _is_known: Any
 _trace_dry: Any
 _with_notes: Any
+_to_dlpack: Any
+_from_dlpack: Any
+_from_address: Any
 _public_key: Any
 _ProgramMaker: Any
 _sign: Any

@@ -37,6 +37,9 @@ void warnOfCopy(const char* call);
 /// Shares the memory of a NumPy array (anything with the buffer protocol). TypeError for dtypes without a tensor.
 /// Memory that may not be written warns, unless the caller only reads (`readOnly`).
 Tensor fromBuffer(PyObject* array, bool readOnly = false);
+/// Shares the memory of an object that exports it by DLPack, or by `__cuda_array_interface__`, or of a capsule of
+/// DLPack's, wherever that is; an undefined tensor for others.
+Tensor fromOtherLibrary(PyObject* object);
 /// The memory of `t` as elements of dtype `to`, which it shares as NumPy would, without gradients; writes count as
 /// those of `t`. RuntimeError where sizes or strides do not allow it.
 Tensor viewAs(const Tensor& t, DType to);

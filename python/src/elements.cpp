@@ -227,12 +227,28 @@ void warnOfCopy(const char* call) {
               call, "."));
 }
 
+namespace {
+
+/// Where tensors are made, of the dtype if there is one.
+Tensor makeCopy(const Tensor& source, std::optional<DType> dtype) {
+  const Tensor copy = source.device() == currentDevice ? ops::clone(source) : toDevice(source, currentDevice);
+  return dtype && *dtype != copy.dtype() ? ops::to(copy, *dtype) : copy;
+}
+
+}  // namespace
+
+Tensor fromOtherLibrary(PyObject* object) {
+  auto has = [&](const char* name) { return PyObject_HasAttrString(object, name) != 0; };
+  const char* way = PyCapsule_CheckExact(object) || has("__dlpack__") ? "from_dlpack"
+                    : has("__cuda_array_interface__")                 ? "from_cuda_array"
+                                                                      : nullptr;
+  if (way == nullptr) return {};
+  const PyRef shared(checked(callSupport(way, {object})));
+  return tensorOf(shared.get());
+}
+
 Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
-  if (isTensor(data)) {
-    const Tensor source = autograd::detach(tensorOf(data));
-    const Tensor copy = source.device() == currentDevice ? ops::clone(source) : toDevice(source, currentDevice);
-    return dtype && *dtype != copy.dtype() ? ops::to(copy, *dtype) : copy;
-  }
+  if (isTensor(data)) return makeCopy(autograd::detach(tensorOf(data)), dtype);
   if (const Scalar* slot = trackedSlot(data)) {
     // What a floating dtype cannot hold is infinite, as for other elements; `full` refuses it.
     const DType of = dtype.value_or(defaultDType());
@@ -245,6 +261,8 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
     return toDevice(dtype && *dtype != shared.dtype() ? ops::to(shared, *dtype) : ops::clone(shared), currentDevice);
   }
   if (data == Py_None) fail("Could not infer dtype of NoneType");
+  if (!isNested(data) && !isLeaf(data))
+    if (const Tensor shared = fromOtherLibrary(data); shared.defined()) return makeCopy(shared, dtype);
   if (!isNested(data) && !isLeaf(data)) {
     if (PyUnicode_Check(data) == 0 && data != Py_None) fail("Could not infer dtype of ", Py_TYPE(data)->tp_name);
     fail<TypeError>("tensor(): invalid data type '", Py_TYPE(data)->tp_name, "'");

@@ -11,6 +11,7 @@
 #include "python/src/convert.h"
 #include "python/src/cuda_bindings.h"
 #include "python/src/device_object.h"
+#include "python/src/dlpack.h"
 #include "python/src/errors.h"
 #include "python/src/func_bindings.h"
 #include "python/src/generator.h"
@@ -105,6 +106,7 @@ PyMODINIT_FUNC PyInit__C() {
     initLazy(module.get());
     initOptim(module.get());
     initProgram(module.get());
+    initDlpack(module.get());
     initCodeSurvey(module.get());
     initModuleSlots(module.get());
     static PyMethodDef warnings[] = {

@@ -61,9 +61,10 @@ PyObject* asTensor(ParsedArgs& a) {
   if (!plain && PyObject_CheckBuffer(data) != 0) {
     return wrapLeaf(a, placed(fromBuffer(data)), a.boolean(4));
   }
-  if (!plain && (PyCapsule_CheckExact(data) || PyObject_HasAttrString(data, "__dlpack__") != 0)) {
-    PyRef shared(checked(callSupport("from_dlpack", {data})));
-    return wrapLeaf(a, placed(tensorOf(shared.get())), a.boolean(4));
+  if (const Tensor shared = plain ? Tensor() : fromOtherLibrary(data); shared.defined()) {
+    // What is on a GPU stays there, where no device is named.
+    const bool stays = !a.has(2) && !shared.device().isCpu();
+    return wrapLeaf(a, stays ? ops::toDType(shared, dtype.value_or(shared.dtype())) : placed(shared), a.boolean(4));
   }
   return wrapLeaf(a, makeTensor(data, dtype), a.boolean(4));
 }

@@ -115,7 +115,8 @@ constexpr Named kOwnMethods[] = {
     {"size stride dim ndimension numel nelement element_size is_floating_point is_complex is_signed is_contiguous "
      "is_conj is_neg is_same_size get_device",
      {operation, true}},
-    {"contiguous clone to float double half bfloat16 int long short char byte bool type_as cpu cuda new_empty new_zeros "
+    {"contiguous clone to float double half bfloat16 int long short char byte bool type_as cpu cuda new_empty "
+     "new_zeros "
      "new_ones new_full new_tensor new copy_ fill_ zero_ masked_select nonzero float_power_ detach detach_ "
      "backward item tolist is_nonzero equal allclose resolve_conj resolve_neg conj random_ uniform_ "
      "normal_ bernoulli_ exponential_ log_normal_ cauchy_ geometric_ resize_ resize_as_ __getitem__",

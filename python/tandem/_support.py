@@ -7,6 +7,12 @@ from typing import Any
 
 from tandem import _C
 from tandem._copies import empty_strided
+from tandem._dlpack import cuda_array_interface as cuda_array_interface
+from tandem._dlpack import dlpack_device as dlpack_device
+from tandem._dlpack import from_cuda_array as from_cuda_array
+from tandem._dlpack import from_dlpack as from_dlpack
+from tandem._dlpack import tensor_to_dlpack as tensor_to_dlpack
+from tandem._dlpack import to_dlpack as to_dlpack
 from tandem._histograms import histogram
 from tandem._low_rank import ormqr as ormqr
 from tandem._older_linalg import lu as lu
@@ -375,110 +381,3 @@ def tensor_deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         copied.grad = copy.deepcopy(with_grad, memo)
     copied.__dict__.update(copy.deepcopy(_attributes(self), memo))
     return copied
-
-
-# ---- DLPack ----
-
-
-def to_dlpack(self: Tensor, *, stream: Any = None, **versions: Any) -> Any:
-    if self.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    if not self.is_cpu:
-        raise BufferError(
-            f"Can't export a tensor on {self.device} by DLPack: use tensor.cpu(), or its __cuda_array_interface__"
-        )
-    return self.numpy().__dlpack__()
-
-
-def dlpack_device(self: Tensor) -> tuple[int, int]:
-    return (1, 0) if self.is_cpu else (2, self.get_device())
-
-
-def cuda_array_interface(self: Tensor) -> dict[str, Any]:
-    if not self.is_cuda:
-        raise AttributeError(
-            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use "
-            f"tensor.cuda() to copy tensor to device memory."
-        )
-    if self.requires_grad:
-        raise RuntimeError(
-            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
-            "var.detach() to get Variable that doesn't require grad."
-        )
-    size = self.element_size()
-    # NumPy has no bfloat16: its bytes as they are.
-    kind = "b" if self.dtype is _C.bool else "V" if self.dtype is _C.bfloat16 else _kind(self.dtype)
-    return {
-        "typestr": f"{'|' if size == 1 else '<'}{kind}{size}",
-        "shape": tuple(self.shape),
-        "strides": None if self.is_contiguous() else tuple(s * size for s in self.stride()),
-        "data": (self.data_ptr() if self.numel() > 0 else 0, False),
-        "version": 2,
-    }
-
-
-def _kind(dtype: Any) -> str:
-    return "f" if dtype.is_floating_point else "i" if dtype.is_signed else "u"
-
-
-class _Capsule:
-    """What was exported already, on the CPU, as an object that exports it."""
-
-    def __init__(self, capsule: Any):
-        self.capsule = capsule
-
-    def __dlpack__(self, **versions: Any) -> Any:
-        return self.capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
-
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor sharing the memory of any object that exports DLPack (`__dlpack__`, `__dlpack_device__`) on the CPU.
-
-    Args:
-        ext_tensor: that object, or a capsule.
-        device: where the tensor is to be; a copy where that is no CPU.
-        copy: True for a copy in any case; False for an error where memory cannot be shared.
-
-    ValueError for `copy=False` and a device of another kind.
-
-    >>> import tandem, numpy
-    >>> array = numpy.zeros(2, dtype=numpy.float32)
-    >>> tandem.from_dlpack(array).fill_(3); array.tolist()
-    tensor([3., 3.])
-    [3.0, 3.0]
-    >>> tandem.from_dlpack(array, copy=True).fill_(4); array.tolist()
-    tensor([4., 4.])
-    [3.0, 3.0]
-    """
-    import numpy
-
-    if isinstance(ext_tensor, Tensor) and not ext_tensor.is_cpu:
-        return ext_tensor.detach()
-    if type(ext_tensor).__name__ == "PyCapsule":
-        ext_tensor = _Capsule(ext_tensor)
-    found = _C.from_numpy(numpy.from_dlpack(ext_tensor))
-    place = found.device if device is None else _C.device(device)
-    if place.type != "cpu":
-        if copy is False:
-            raise ValueError(f"cannot move DLPack tensor from device cpu to {place} without copying")
-        return found.to(place)
-    return found.clone() if copy else found
-
-
-def tensor_to_dlpack(tensor: Tensor) -> Any:
-    """A DLPack capsule of the tensor's memory, to be taken once.
-
-    BufferError for a tensor that requires a gradient.
-
-    >>> import tandem
-    >>> capsule = tandem.utils.dlpack.to_dlpack(tandem.ones(2))
-    >>> type(capsule).__name__
-    'PyCapsule'
-    """
-    return tensor.__dlpack__()
-
-
-tensor_to_dlpack.__name__ = tensor_to_dlpack.__qualname__ = "to_dlpack"

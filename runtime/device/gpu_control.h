@@ -188,6 +188,9 @@ class GpuControl {
   /// Of the device's memory, the share in (0, 1] that this process may take.
   virtual void setMemoryFraction(double fraction) = 0;
 
+  /// The index of the GPU whose memory the address is in, whoever allocated it; -1 where it is no GPU's.
+  virtual int indexOf(const void* memory) = 0;
+
   // ---- memory of the host that copies reach without waiting
 
   /// Page-locked, aligned to 64 bytes at least. Freed, it is handed out again only when copies from and to it are done.

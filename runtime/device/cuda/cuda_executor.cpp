@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/cuda_executor.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/copies.h"
@@ -133,6 +134,13 @@ void CudaExecutor::setMemoryFraction(double fraction) { gpu_.memory.setFraction(
 
 void* CudaExecutor::allocatePinned(std::size_t bytes) { return pinnedMemory().allocate(bytes, gpu_); }
 void CudaExecutor::freePinned(void* memory) noexcept { pinnedMemory().free(memory); }
+int CudaExecutor::indexOf(const void* memory) {
+  int ordinal = -1;
+  gpu_.use();
+  const int result =
+      driver().pointerGetAttribute(&ordinal, kPointerDeviceOrdinal, std::bit_cast<DevicePointer>(memory));
+  return result == kSuccess ? ordinal : -1;
+}
 bool CudaExecutor::isPinned(const void* memory) { return pinnedMemory().holds(memory); }
 
 void CudaExecutor::copyFromPinned(void* to, const void* from, std::size_t bytes, Stream& stream) {

@@ -53,6 +53,7 @@ class CudaExecutor final : public Executor, public GpuControl {
   void setMemoryFraction(double fraction) override;
   void* allocatePinned(std::size_t bytes) override;
   void freePinned(void* memory) noexcept override;
+  int indexOf(const void* memory) override;
   bool isPinned(const void* memory) override;
   void copyFromPinned(void* to, const void* from, std::size_t bytes, Stream& stream) override;
   void copyToPinned(void* to, const void* from, std::size_t bytes, Stream& stream) override;

@@ -83,6 +83,7 @@ enum FunctionAttribute : int {
 };
 inline constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
 inline constexpr unsigned kStreamNonBlocking = 1;   // CU_STREAM_NON_BLOCKING
+inline constexpr int kPointerDeviceOrdinal = 9;     // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 inline constexpr unsigned kHostAllocPortable = 1;   // CU_MEMHOSTALLOC_PORTABLE
 inline constexpr unsigned kHostAllocDeviceMap = 2;  // CU_MEMHOSTALLOC_DEVICEMAP
 inline constexpr int kCaptureRelaxed = 2;           // CU_STREAM_CAPTURE_MODE_RELAXED
@@ -109,6 +110,7 @@ inline constexpr int kCaptureNone = 0;              // CU_STREAM_CAPTURE_STATUS_
   X(memAlloc, cuMemAlloc_v2, (DevicePointer * memory, std::size_t bytes))                                              \
   X(memFree, cuMemFree_v2, (DevicePointer memory))                                                                     \
   X(memGetInfo, cuMemGetInfo_v2, (std::size_t* free, std::size_t* total))                                              \
+  X(pointerGetAttribute, cuPointerGetAttribute, (void* value, int attribute, DevicePointer memory))                    \
   X(memHostAlloc, cuMemHostAlloc, (void** memory, std::size_t bytes, unsigned flags))                                  \
   X(memFreeHost, cuMemFreeHost, (void* memory))                                                                        \
   X(memcpyHtoDAsync, cuMemcpyHtoDAsync_v2,                                                                             \

@@ -327,6 +327,15 @@ int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   });
 }
 
+int cuPointerGetAttribute(void* value, int attribute, DevicePointer memory) {
+  return em::onDevice([&](em::Lock&, em::Device&) -> int {
+    const em::Device* owner = em::ownerOf(memory, 1);
+    if (attribute != kPointerDeviceOrdinal || owner == nullptr) return kInvalidValue;
+    *static_cast<int*>(value) = owner->ordinal;
+    return kSuccess;
+  });
+}
+
 int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return em::onDevice([&](em::Lock&, em::Device&) -> int {
     if (const int refused = em::refuseWhileCapturing()) return refused;
