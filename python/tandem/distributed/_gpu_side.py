@@ -27,6 +27,7 @@ from tandem._C import Tensor
 from tandem.distributed._errors import DistBackendError
 from tandem.distributed._nccl import ID_LENGTH, NcclTransport, new_id, why_not
 from tandem.distributed._process_group import Said, Tasks, Work, agree
+from tandem.distributed._staged import check_capture
 from tandem.distributed._transport import HostTransport, Message
 
 _ID = 1 << 62  # tag of the exchange of what ranks know each other by, behind those of all operations
@@ -217,8 +218,7 @@ class GpuSide:
         if self._failed is not None:
             raise DistBackendError(f"{operation}: {self._failed}")
         self.bind(device, operation)
-        if tandem.cuda.current_stream(device)._stream.is_capturing():
-            raise RuntimeError(f"{operation}: operations between processes cannot be captured in a CUDAGraph")
+        check_capture(device, operation)
 
     def _queue(self, work: GpuWork, begin: Callable[[], None]) -> None:
         """What goes wrong where work is queued is the group's failure."""

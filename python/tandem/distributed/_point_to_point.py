@@ -11,6 +11,7 @@ from tandem.distributed._checks import one, rank_of, told
 from tandem.distributed._errors import DistBackendError
 from tandem.distributed._gpu_side import GpuTransfer
 from tandem.distributed._process_group import ProcessGroup, Transfer, Work, count_write, flat
+from tandem.distributed._staged import received
 from tandem.distributed._world import member_of
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
@@ -66,7 +67,8 @@ def _isend(tensor: Tensor, dst: int | None, group: Any, tag: int, group_dst: int
     data = flat(_checked(tensor, tag, name, at))
     if at.gpu is not None and tensor.device.type != "cpu":
         return at.gpu.transfer(name, peer, True, f"{told(tensor)} with tag {tag}", data)
-    return _begun(name, at, lambda: at.transport.send(peer, tag, told(tensor), data))
+    here = data.cpu()
+    return _begun(name, at, lambda: at.transport.send(peer, tag, told(tensor), here))
 
 
 def irecv(
@@ -107,7 +109,11 @@ def _irecv(tensor: Tensor, src: int | None, group: Any, tag: int, group_src: int
             raise ValueError(f"{name}: the backend nccl receives from one rank: give src or group_src")
         return at.gpu.transfer(name, peers[0], False, f"{told(tensor)} with tag {tag}", count_write(tensor))
     data = count_write(tensor)
-    return _begun(name, at, lambda: at.transport.receive(peers, tag, told(tensor), data))
+
+    def post(into: Tensor) -> Any:
+        return at.transport.receive(peers, tag, told(tensor), into)
+
+    return _begun(name, at, lambda: post(data) if tensor.is_cpu else received(post, data))
 
 
 def _begun(name: str, group: ProcessGroup, post: Callable[[], Any]) -> Transfer:

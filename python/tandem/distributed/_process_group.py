@@ -3,7 +3,7 @@
 An operation is checked and numbered where it is called, so that errors of its arguments are raised there before
 anything is sent, and all ranks number alike. On the group's thread it first tells every rank what it is: where they
 differ all ranks fail and nothing else was sent. Then its body moves memory and adds. Of tensors on a GPU the body is
-queued without waiting for the other ranks (`_gpu_side`).
+queued without waiting for the other ranks (`_gpu_side`), or with Gloo done by way of the host (`_staged`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import tandem
 from tandem._C import Tensor
+from tandem.distributed import _staged
 from tandem.distributed._errors import DistBackendError
 from tandem.distributed._transport import HostTransport, Message, Parts, Transport
 
@@ -238,7 +239,7 @@ class ProcessGroup:
     @property
     def backend(self) -> str:
         """The name of its backend, or of several: `cpu:gloo,cuda:nccl`."""
-        if len(self.backends) == 1:
+        if len({*self.backends.values()}) == 1:
             return next(iter(self.backends.values()))
         return ",".join(f"{kind}:{name}" for kind, name in self.backends.items())
 
@@ -261,8 +262,7 @@ class ProcessGroup:
         """Transport.exchange where the tensors are."""
         transport: Transport = self.transport
         if not out.device.type == "cpu":
-            assert self.gpu is not None
-            transport = self.gpu.transport()
+            transport = self.gpu.transport() if self.gpu is not None else _staged.Staged(transport)
         transport.exchange(tag, out, sends, into, receives, seconds)
 
     def run(
@@ -278,10 +278,12 @@ class ProcessGroup:
         first of its tags."""
         seconds = (timeout or self.timeout).total_seconds()
         work: Work
-        if on is not None and on.device.type != "cpu":
-            assert self.gpu is not None
+        on_gpu = on is not None and on.device.type != "cpu"
+        if on is not None and on_gpu and self.gpu is not None:
             work = self.gpu.run(self._tasks, operation, said, body, seconds, on.device)
         else:
+            if on is not None and on_gpu:
+                body = _staged.in_stream(operation, body, on.device)
             work = Work(operation)
             self._tasks.put(operation, lambda number: self._perform(work, number, said, body, seconds))
         if async_op:

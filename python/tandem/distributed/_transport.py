@@ -33,7 +33,7 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def exchange(self, tag: int, out: Tensor, sends: Parts, into: Tensor, receives: Parts, seconds: float) -> None:
-        """Sends parts of a flat tensor to each rank and receives parts of another from each.
+        """Sends parts of a contiguous tensor, as if it were flat, to each rank and receives parts of another from each.
 
         All ranks call it with the same tag, which no other exchange of the group has, after `texts` made sure that
         what one sends is what the other expects. The tensors may be one where the parts do not overlap.

@@ -46,7 +46,7 @@ __all__ = [
 
 default_pg_timeout = timedelta(minutes=30)
 
-#: The backends, and the kind of device whose tensors each is for.
+#: The backends, and the kind of device whose tensors each is for where another one may be for others.
 BACKENDS = {"gloo": "cpu", "nccl": "cuda"}
 # Backends of PyTorch that are not here, and what is.
 _ABSENT = {"mpi": "use 'gloo'", "ucc": "use 'gloo'", "xccl": "use 'nccl'"}
@@ -210,6 +210,8 @@ def _backends_named(name: str | None) -> dict[str, str]:
         return {"cpu": "gloo"} | ({"cuda": "nccl"} if tandem.cuda.is_available() else {})
     if not isinstance(name, str):
         raise TypeError(f"init_process_group: backend should be a str, got {type(name).__name__}")
+    if name.lower() in ("gloo", "cpu:gloo,cuda:gloo"):
+        return {"cpu": "gloo", "cuda": "gloo"}
     given = [part.partition(":")[::2] if ":" in part else ("", part) for part in name.lower().split(",")]
     found: dict[str, str] = {}
     for kind, chosen in given:
@@ -230,7 +232,7 @@ def _backends_named(name: str | None) -> dict[str, str]:
 
 def _index_named(device_id: Any, backends: Mapping[str, str]) -> int | None:
     """The GPU of this process that the argument device_id names."""
-    if device_id is None or "cuda" not in backends or not tandem.cuda.is_available():
+    if device_id is None or backends.get("cuda") != "nccl" or not tandem.cuda.is_available():
         return None
     device = tandem.device("cuda", device_id) if isinstance(device_id, int) else tandem.device(device_id)
     if device.type == "cpu":
@@ -260,8 +262,8 @@ def init_process_group(
     """Make the group of all processes; every one of them calls this.
 
     Args:
-        backend: 'gloo', which is for tensors on the CPU, 'nccl' for those on GPUs, or both: 'cpu:gloo,cuda:nccl', which
-            is the default where there is a GPU; 'gloo' where there is none.
+        backend: 'gloo', which moves tensors of GPUs by way of the host, 'nccl', which is for GPUs alone, or both:
+            'cpu:gloo,cuda:nccl', which is the default where there is a GPU; 'gloo' where there is none.
         init_method: where the processes find each other: 'env://' (the default: MASTER_ADDR, MASTER_PORT, RANK and
             WORLD_SIZE in the environment), 'tcp://host:port' (rank 0 listens there) or 'file:///path' (a file that all
             see and that is not there before).
@@ -337,7 +339,7 @@ def _connected(
     transport = GlooTransport(PrefixStore(name, store), rank, len(ranks), timeout)
     made = ProcessGroup(name, backends, transport, None, ranks, rank, timeout)
     try:
-        if "cuda" in backends and tandem.cuda.is_available():
+        if backends.get("cuda") == "nccl" and tandem.cuda.is_available():
             control = GlooTransport(PrefixStore(f"{name}/gpu", store), rank, len(ranks), timeout)
             made.gpu = GpuSide(control, made.ranks, rank, timeout.total_seconds(), index)
         made.run("init_process_group", f"{name} of {len(ranks)} by {made.backend}", lambda tag: None, False)
