@@ -27,7 +27,16 @@ Device deviceOf(std::span<const Operand> operands) {
 }  // namespace
 
 Tensor toDevice(const Tensor& t, Device device) {
-  return t.device() == device ? t : ops::device_copy(t, deviceNumber(device), deviceNumber(t.device()));
+  if (t.device() == device) return t;
+  // What is being recorded is of one device: it gets elements of the CPU as they are now. Of memory that others see,
+  // too, a trace cannot know whether it is a constant.
+  std::optional<AtOnce> now;
+  if (activeRecorder != nullptr && t.device().isCpu() && !t.isPending() && !t.requiresGrad() &&
+      !t.impl()->storage->isShared()) {
+    activeRecorder->beforeRead(t);
+    now.emplace();
+  }
+  return ops::device_copy(t, deviceNumber(device), deviceNumber(t.device()));
 }
 
 Placement::Placement(const char* op, std::span<const Operand> operands) : Placement(op, operands, deviceOf(operands)) {}

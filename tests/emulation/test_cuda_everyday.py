@@ -90,6 +90,44 @@ def test_numbers_on_the_cpu_go_along():
     assert weight.grad.is_cpu and weight.grad.item() == 10
 
 
+MADE_HERE = {
+    "a number": lambda x: tandem.where(x > 0, x, tandem.tensor(-1e9)) * tandem.tensor(0.5) + tandem.tensor(3),
+    "bounds": lambda x: x.clamp(min=tandem.tensor(0.1)),
+    "a value": lambda x: x.index_fill(0, tandem.tensor([0]).to(x.device), tandem.tensor(7.0)),
+    "indices": lambda x: x[tandem.tensor([2, 0])],
+    "moved": lambda x: x + tandem.tensor([1.0, 2.0, 3.0]).to(x.device),
+}
+
+
+@pytest.mark.parametrize("name", MADE_HERE)
+def test_what_a_compiled_function_makes_on_the_cpu(name):
+    """It is a constant of the plan, which is the GPU's alone, and of a saved program."""
+    body, x = MADE_HERE[name], tandem.tensor([-1.0, 0.5, 2.0], device=CUDA)
+    compiled = tandem.compile(body, fullgraph=True)
+    with tandem.lazy():
+        lazy = body(x)
+    for got in (compiled(x), compiled(x), lazy, tandem.export.export(body, (x,))(x)):
+        assert got.is_cuda and tandem.equal(got, body(x))
+    on_both(lambda place: [compiled(x.to(place))])
+
+
+def test_what_a_compiled_function_finds_on_the_cpu():
+    """It may be another number at the next call."""
+    x, number, several = ones(3), tandem.tensor(2.0), tandem.arange(3.0)
+    scaled = tandem.compile(lambda x: x * number + several.to(x.device))
+    for value in (2.0, 3.0, 4.0):
+        number.fill_(value)
+        several.add_(1)
+        assert tandem.equal(scaled(x), x * number + several.cuda())
+    with tandem.lazy():
+        before = x * number
+        number.fill_(9.0)
+        after = x * number
+    assert before.tolist() == [4] * 3 and after.tolist() == [9] * 3
+    with pytest.raises(tandem.DataReadError, match="what is on the CPU beside tensors on a GPU is read, too"):
+        tandem.export.export(lambda x: x * number, (x,))
+
+
 def test_results_are_not_written_to_another_device():
     x, here = ones(2), tandem.empty(2)
     for act in (

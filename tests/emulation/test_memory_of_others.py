@@ -123,6 +123,7 @@ def test_copies_and_devices():
 
 
 def test_who_keeps_the_memory():
+    gc.collect()
     before = tandem.cuda.memory_allocated()
     x = ones(1000)
     owner = Array(x)

@@ -253,17 +253,17 @@ class _Traced:
         if not _C._is_known(self.compiled, self.args, self.kwargs):
             self.results, self.tree = self._results(self._trace(state))
 
-    def _watched(self, body: Callable[[], Any], restore: Callable[[], None]) -> Any:
+    def _watched(self, body: Callable[[], Any], restore: Callable[[], None], again: bool = False) -> Any:
         """The result of a traced call; where it fails all is put back, and RuntimeError says why the function cannot be
         saved."""
         modules = len(sys.modules)
         try:
             return self._watched_once(body)
-        except BaseException:
+        except BaseException as error:
             restore()
-            if len(sys.modules) == modules:
+            if len(sys.modules) == modules and (again or "it changes what it reads" not in str(error)):
                 raise
-        return self._watched(body, restore)  # what was imported for the first time is there now
+        return self._watched(body, restore, True)  # what is imported or kept at the first call is there now
 
     def _watched_once(self, body: Callable[[], Any]) -> Any:
         collects = gc.isenabled()
@@ -279,9 +279,11 @@ class _Traced:
                 raise RuntimeError(
                     f"export: {self.name}: the function cannot be saved: {what}; move the tensors that it uses to one"
                 ) from None
+            beside = "; what is on the CPU beside tensors on a GPU is read, too: move it there"
             raise tandem.DataReadError(
                 f"export: {self.name}: {what}; what a saved program does must not depend on values. Use tandem.where "
                 "instead of Python control flow on values, or return the tensor and decide outside, between two entries"
+                + (beside if tandem.cuda.is_initialized() else "")
             ) from None
         except RuntimeError as error:
             _, needed, reason = str(error).partition(", but: ")
