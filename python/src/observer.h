@@ -102,6 +102,8 @@ class Observer {
   /// `dict[key]` becomes `value` until it is given back: at the end of the body all have what they had.
   void lend(PyObject* dict, PyObject* key, PyObject* value);
   [[nodiscard]] bool lends() const { return !lent_.empty(); }
+  /// Does the place hold what the body put there?
+  [[nodiscard]] bool isLent(PyObject* dict, PyObject* key) const;
   void attribute(PyObject* o, PyObject* name);
   void storeAttribute(PyObject* o, PyObject* name, PyObject* value);
   /// An attribute, or an item of a dict, of an object that was there before becomes `value`: later calls set it again.
@@ -186,8 +188,6 @@ class Observer {
   bool isChanging(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value);
   void value(PyObject* v);
   void compared(PyObject* o, int depth = 0);
-  /// Does the place hold what the body put there?
-  [[nodiscard]] bool isLent(PyObject* dict, PyObject* key) const;
   void typeAttribute(PyTypeObject* type, PyObject* name);
   void tensorAttribute(PyObject* o, PyObject* name);
   void callEx(Frame& f, int keywords);

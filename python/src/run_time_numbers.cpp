@@ -11,11 +11,11 @@ namespace {
 bool isItems(PyObject* v) { return PyTuple_Check(v) || PyList_Check(v); }
 bool isNumberObject(PyObject* v) { return PyFloat_CheckExact(v) || PyLong_Check(v); }
 
-/// Is a body being watched that a number of `holder` can be a run-time value of?
-bool takesNumbers(PyObject* holder) {
+/// Is a body being watched that a number of `holder` can be a run-time value of? Not one that the body put there.
+bool takesNumbers(PyObject* holder, PyObject* name) {
   if (watchedRecording == nullptr || activeObserver != watchedRecording->observer || !activeObserver->proved())
     return false;
-  return activeObserver->guards().names(holder);
+  return activeObserver->guards().names(holder) && !activeObserver->isLent(holder, name);
 }
 
 /// The object that stands for the number, a new reference.
@@ -49,7 +49,7 @@ PyObject* runtimeIsZero(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n != 2) fail<TypeError>("_runtime_is_zero takes a dict and a key");
     PyRef value = PyRef::borrow(itemOf("_runtime_is_zero", args[0], args[1]));
-    const bool taken = takesNumbers(args[0]);
+    const bool taken = takesNumbers(args[0], args[1]);
     if (taken && !isNumberObject(value.get())) activeObserver->dictItem(args[0], args[1]);
     double d = PyFloat_AsDouble(value.get());
     if (d == -1 && PyErr_Occurred() != nullptr) throw PythonError();
@@ -64,7 +64,7 @@ PyObject* runtimeIsZero(PyObject*, PyObject* const* args, Py_ssize_t n) {
 /// call.
 PyRef scalarOf(PyObject* holder, PyObject* name) {
   PyObject* value = itemOf("_runtime_scalars", holder, name);
-  if (!takesNumbers(holder)) return PyRef::borrow(value);
+  if (!takesNumbers(holder, name)) return PyRef::borrow(value);
   if (isNumberObject(value)) return PyRef(numberOf({{holder, PyRef::borrow(name)}}, value));
   const Py_ssize_t count = isItems(value) ? PySequence_Fast_GET_SIZE(value) : 0;
   bool numbers = count > 0;

@@ -221,6 +221,37 @@ def test_a_rate_that_the_body_knows():
     same(make, runs=None)
 
 
+@pytest.mark.parametrize("rate", [0.25, (0.5, 0.75)])
+def test_numbers_that_the_body_puts_into_a_group(rate):
+    """They count, and not what is there when a call begins."""
+
+    def make(compile):
+        w = nn.Parameter(tandem.ones(3))
+        optimizer = tandem.optim.Adam([w], lr=0.5)
+        name = "lr" if isinstance(rate, float) else "betas"
+        group = optimizer.param_groups[0]
+        before = group[name]
+        between = iter([before, before, 0.125, before, 0.0625])
+
+        def step(x):
+            optimizer.param_groups[0][name] = rate
+            optimizer.zero_grad()
+            (w * x).sum().backward()
+            optimizer.step()
+            return w.detach().clone()
+
+        compiled = compile(step)
+
+        def call(x):
+            value = next(between)
+            group[name] = value if name == "lr" or not isinstance(value, float) else (value, value)
+            return compiled(x)
+
+        return call, lambda: group[name]
+
+    same(make, runs=None)
+
+
 def test_arguments_are_each_call_own():
     """A dict and an object among the arguments are those of the call, not of the first one."""
 
