@@ -55,7 +55,9 @@ template <class T>
   T* results = blocks == 1 ? c : partial.data();
   std::int64_t together = std::max<std::int64_t>(1, kRowWork / (std::min(width, n) * std::min(k, kDotBlock)));
   parallelFor(blocks * across, together, [&](std::int64_t begin, std::int64_t end) {
-    Scratch<T> widened(wide.widen == nullptr ? 0 : std::min(k, kDotBlock));
+    Scratch<T> space(wide.widen == nullptr ? 0 : kDotBlock + kWidened);  // of the vector, and of the matrix
+    Widening<T> own = wide;
+    own.space = space.data() + (wide.widen == nullptr ? 0 : kDotBlock);
     // Tiles side by side are one.
     for (std::int64_t t = begin, next = begin; t < end; t = next) {
       const std::int64_t block = t / across;
@@ -67,11 +69,11 @@ template <class T>
       const std::int64_t length = std::min(kDotBlock, k - from);
       const T* vector = a + from;
       if (wide.widen != nullptr) {
-        wide.widen(reinterpret_cast<const char*>(a) + from * wide.itemSize, widened.data(), length);
-        vector = widened.data();
+        wide.widen(reinterpret_cast<const char*>(a) + from * wide.itemSize, space.data(), length);
+        vector = space.data();
       }
       fn(std::min((next - t) * width, n - j), length, vector,
-         {reinterpret_cast<const T*>(at), b.rowStride, b.columnStride}, results + block * n + j, wide);
+         {reinterpret_cast<const T*>(at), b.rowStride, b.columnStride}, results + block * n + j, own);
     }
   });
   for (std::int64_t left = blocks, half = 0; left > 1; left = half) {

@@ -147,21 +147,21 @@ const T* placeIn(const Matrix<T>& b, std::int64_t offset, const Widening<T>& wid
 }
 
 /// The inner products of up to kDotBlock elements, as gemm_kernel.h says, with `count` columns of b, at most a block of
-/// them: their chains combine side by side.
-template <class V, class T = typename V::Scalar>
-void innerProducts(std::int64_t count, std::int64_t k, const T* a, const Matrix<T>& b, T* c, const Widening<T>& wide) {
+/// them: their chains combine side by side. `Wide`: columns are widened one by one.
+template <class V, bool Wide = false, class T = typename V::Scalar>
+void innerProducts(std::int64_t count, std::int64_t k, const T* a, const Matrix<T>& b, T* c,
+                   const Widening<T>& wide = {}) {
   using B = BlocksOf<T>;
   constexpr std::int64_t w = B::kBlock;
   constexpr int vectors = static_cast<int>(kDotLanes) / V::kLanes;
   alignas(64) T near[2][kDotLanes];
   alignas(64) T lanes[V::kLanes], sums[w][w];
-  T widened[kDotBlock];
   if (count < w) std::fill_n(sums[0], w * w, T{});
   for (std::int64_t column = 0; column < count; ++column) {
-    const T* from = placeIn(b, column * b.columnStride, wide);
-    if (wide.widen != nullptr) {
-      wide.widen(from, widened, k);
-      from = widened;
+    const T* from = b.data + column * b.columnStride;
+    if constexpr (Wide) {
+      wide.widen(placeIn(b, column * b.columnStride, wide), wide.space, k);
+      from = wide.space;
     }
     typename V::Vector acc[vectors];
     for (auto& v : acc) v = V::zero();
@@ -260,14 +260,21 @@ template <class V, class T = typename V::Scalar>
 void vectorTimesMatrix(std::int64_t n, std::int64_t k, const T* a, const Matrix<T>& b, T* c, const Widening<T>& wide) {
   if (b.columnStride != 1 || n == 1) {
     constexpr std::int64_t w = BlocksOf<T>::kBlock;
-    for (std::int64_t j = 0; j < n; j += w)
-      innerProducts<V>(std::min(w, n - j), k, a, {placeIn(b, j * b.columnStride, wide), b.rowStride, b.columnStride},
-                       c + j, wide);
+    static_assert(kDotBlock <= kWidened);
+    for (std::int64_t j = 0; j < n; j += w) {
+      const Matrix<T> block{placeIn(b, j * b.columnStride, wide), b.rowStride, b.columnStride};
+      if constexpr (std::is_same_v<T, float>) {
+        if (wide.widen != nullptr) {
+          innerProducts<V, true>(std::min(w, n - j), k, a, block, c + j, wide);
+          continue;
+        }
+      }
+      innerProducts<V>(std::min(w, n - j), k, a, block, c + j);
+    }
     return;
   }
   constexpr std::int64_t width = 1024 / sizeof(T);
   alignas(64) T chains[kDotLanes][width];
-  T widened[4 * kDotLanes * width];
   const bool near = k * n * std::int64_t{sizeof(T)} <= kNearBytes;
   for (std::int64_t j0 = 0; j0 < n; j0 += width) {
     std::int64_t columns = std::min(width, n - j0);
@@ -275,13 +282,14 @@ void vectorTimesMatrix(std::int64_t n, std::int64_t k, const T* a, const Matrix<
     if (!byChain)
       for (auto& line : chains) std::fill_n(line, columns, T{});
     constexpr std::int64_t most = 4;  // rows of a chain at once
+    static_assert(most * kDotLanes * width <= kWidened);
     for (std::int64_t p = 0; p < k; p += most * kDotLanes) {
       const T* rowsHere = placeIn(b, p * b.rowStride + j0, wide);
       std::int64_t stride = b.rowStride;
       if (wide.widen != nullptr) {
         for (std::int64_t i = 0; i < std::min(most * kDotLanes, k - p); ++i)
-          wide.widen(placeIn(b, (p + i) * b.rowStride + j0, wide), widened + i * width, columns);
-        rowsHere = widened;
+          wide.widen(placeIn(b, (p + i) * b.rowStride + j0, wide), wide.space + i * width, columns);
+        rowsHere = wide.space;
         stride = width;
       }
       if (byChain) {

@@ -47,17 +47,19 @@ struct GemmTile {
 /// of kDotBlock, element i goes to chain i mod kDotLanes, the chains combine by halving, and so do the blocks. Of fewer
 /// than kDotLanes elements each result is one chain, if there are several. c[N] of
 /// a[K], dense, and b[K, N] for one block. If `widen` is given, b has elements of another type, of `itemSize` bytes,
-/// dense along rows or columns, which it converts.
+/// dense along rows or columns, which it converts into `space`, of kWidened elements.
 template <class T>
 struct Widening {
   void (*widen)(const void* from, T* to, std::int64_t n) = nullptr;
   std::int64_t itemSize = sizeof(T);
+  T* space = nullptr;
 };
 template <class T>
 using VectorFn = void (*)(std::int64_t n, std::int64_t k, const T* a, const Matrix<T>& b, T* c,
                           const Widening<T>& from);
 inline constexpr std::int64_t kDotLanes = 32;
 inline constexpr std::int64_t kDotBlock = 4096;
+inline constexpr std::int64_t kWidened = 8 * kDotBlock;
 
 /// What an instruction set has: `tile` computes one, serially, with scratch of gemmScratchSize elements, aligned;
 /// `pack` packs the columns [from, to) of b[k, n]; `vector` has one row.
