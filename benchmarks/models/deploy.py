@@ -30,6 +30,8 @@ SIZES = {
 THREADS = (1, 2)
 ROWS = {
     **{f"{row}_{n}": (f"{text}, {n} thread{'s' * (n > 1)}", "us") for row, text in SIZES.items() for n in THREADS},
+    "step_mlp": ("a training step of the MLP, AdamW, batch 32, 1 thread", "us"),
+    "step_cnn": ("a training step of the CNN, SGD with momentum, batch 64, 1 thread", "us"),
     "open": ("opening the CNN's program", "us"),
     "first": ("its first call, batch 1", "us"),
     "together": ("128 tokens by each of two threads at once, over the time of one thread alone", "x"),
@@ -52,6 +54,31 @@ def models(T):
         "gpt_1": (gpt, T.randn(1, 1, 128)),
         "gpt_128": (gpt, T.randn(1, 128, 128)),
     }
+
+
+def steps(T):
+    """Name → (a training step, its arguments)."""
+    functional = T.nn.functional
+    optimizers = {
+        "step_mlp": lambda parameters: T.optim.AdamW(parameters, lr=1e-3),
+        "step_cnn": lambda parameters: T.optim.SGD(parameters, lr=0.01, momentum=0.9),
+    }
+    targets = {"step_mlp": T.randn(32, 1), "step_cnn": T.arange(64) % 10}
+    losses = {"step_mlp": functional.mse_loss, "step_cnn": functional.cross_entropy}
+    examples = models(T)
+    for name, model_name in (("step_mlp", "mlp_32"), ("step_cnn", "cnn_64")):
+        model, x = examples[model_name]
+        model.train()
+        optimizer = optimizers[name](model.parameters())
+
+        def step(x, y, model=model, optimizer=optimizer, loss_of=losses[name]):
+            optimizer.zero_grad()
+            loss = loss_of(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        yield name, step, (x, targets[name])
 
 
 def address(values):
@@ -79,8 +106,9 @@ class Opened:
     def prepare(self, x, result):
         self.context = ctypes.c_void_p()
         assert not self.c.tandem_context_create(self.program, ctypes.byref(self.context))
+        arguments = x if isinstance(x, tuple) else (x,)
         self.keep = x, result
-        self.places = [(ctypes.c_void_p * 1)(address(t)) for t in (x, result)]
+        self.places = [(ctypes.c_void_p * len(t))(*map(address, t)) for t in (arguments, (result,))]
         self.entry = ctypes.c_size_t(0)
 
     def another(self, result):
@@ -169,6 +197,21 @@ def torch_like(T):
                         return opened(x)
 
                 yield row, "saved", seconds_per_call(call)
+        T.set_num_threads(1)
+        with T.enable_grad():
+            for name, step, arguments in steps(T):
+                yield name, "eager", seconds_per_call(lambda s=step, a=arguments: s(*a))
+                compiled = T.compile(step)
+                yield name, "compiled", seconds_per_call(lambda s=compiled, a=arguments: s(*a))
+                if not ours:
+                    continue
+                path = Path(folder) / f"{name}.tandem"
+                T.export.training_step(step, arguments).save(path)
+                call = Opened(path, arguments, result := T.zeros(()))
+                call.c.tandem_set_threads(ctypes.c_int(1))
+                call()
+                assert bool(result == step(*arguments))
+                yield name, "saved", seconds_per_call(call)
         path = Path(folder) / f"cnn_1_2.{'tandem' if ours else 'pt2'}"
         yield "file", "saved", bytes_of([path])
         if ours:
