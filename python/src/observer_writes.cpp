@@ -46,14 +46,18 @@ void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
 void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* v, const std::string& what) {
   if (dict == nullptr || !PyUnicode_CheckExact(key)) return refuse(what);
   const Place place(dict, PyUnicode_AsUTF8(key));
-  if (!isLent(dict, key)) {
-    // The value that is there already is no change.
-    PyObject* now = PyDict_GetItemWithError(dict, key);
-    if (isThere(now, v)) return guards_.item(owner, dict, key, now);
+  PyObject* holder = owner != nullptr ? owner : dict;
+  if (!isLent(dict, key) && isThere(PyDict_GetItemWithError(dict, key), v)) {
+    // The value that is there already is no change, as the tensor that `self.count += 1` and `counts["n"] += 1` give
+    // back. Of arguments the signature knows; one that stands in an object by chance is another tensor at another call.
+    if (covered(holder)) return;
+    if (!covered(v)) {
+      guards_.item(owner, dict, key, v);
+      return value(v);
+    }
   }
   // Numbers of calls and of groups are other people's (run_time_numbers.h).
   const bool number = slotOf(v) != nullptr || (owner == nullptr && isPlain(v) && v != Py_None);
-  PyObject* holder = owner != nullptr ? owner : dict;
   if (!mayAssign_ || number || lent_.contains(place) || covered(holder)) return refuse(what);
   if (!places_.insert(place).second) return;
   if (readBefore_.empty() && guards_.hasItem(owner, dict, key)) readBefore_ = atLine(what);
@@ -99,10 +103,7 @@ void Observer::storeItem(PyObject* container, PyObject* key, PyObject* v) {
   if (isTensor(container)) return use(container), operand(key), operand(v);
   guardNumber(key);
   if (isPythonClass(Py_TYPE(container)) && special(container, "__setitem__")) return;
-  // `self.count += 1` and `counts[0] += 1` give a dict and a list the tensor that they have.
-  if (PyDict_CheckExact(container) && !fresh(container) && isTensor(v) && PyUnicode_CheckExact(key) &&
-      isThere(PyDict_GetItemWithError(container, key), v))
-    return dictItem(container, key);
+  // `counts[0] += 1` gives a list the tensor that it has.
   if (PyList_CheckExact(container) && !fresh(container) && isTensor(v) && PyLong_CheckExact(key)) {
     const PyRef now(PyObject_GetItem(container, key));
     PyErr_Clear();

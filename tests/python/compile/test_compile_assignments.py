@@ -144,6 +144,36 @@ def test_what_is_read_after_it_was_assigned():
     same(make)
 
 
+@pytest.mark.parametrize("place", ["an attribute", "a dict"])
+def test_an_argument_that_is_there_by_chance(place):
+    """At another call it is another tensor, which is assigned then."""
+
+    def make(compile):
+        holder, kept = Holder(x=None), {}
+        first = [True]
+
+        def body(x):
+            if place == "a dict":
+                kept["x"] = x
+            else:
+                holder.x = x
+            return x * 2
+
+        compiled = compile(body)
+
+        def call(x):
+            if first:
+                holder.x = kept["x"] = x
+                first.clear()
+            result = compiled(x)
+            assert (kept["x"] if place == "a dict" else holder.x) is x
+            return result
+
+        return call, lambda: (holder.x, kept)
+
+    same(make, runs=None)
+
+
 def test_what_was_there_is_put_back():
     holder = Holder(scale=tandem.tensor(2.0))
 
@@ -198,37 +228,16 @@ def test_rates_of_groups():
     same(make, runs=None)
 
 
-def test_a_rate_that_the_body_knows():
-    def make(compile):
-        w = nn.Parameter(tandem.ones(3))
-        optimizer = tandem.optim.SGD([w], lr=0.5)
-
-        def step(x):
-            optimizer.param_groups[0]["lr"] = 0.25
-            optimizer.zero_grad()
-            (w * x).sum().backward()
-            optimizer.step()
-            return w.detach().clone()
-
-        compiled = compile(step)
-
-        def call(x):
-            optimizer.param_groups[0]["lr"] = 0.125
-            return compiled(x)
-
-        return call, lambda: optimizer.param_groups[0]["lr"]
-
-    same(make, runs=None)
-
-
-@pytest.mark.parametrize("rate", [0.25, (0.5, 0.75)])
-def test_numbers_that_the_body_puts_into_a_group(rate):
+@pytest.mark.parametrize(
+    ("kind", "name", "rate"),
+    [(tandem.optim.SGD, "lr", 0.25), (tandem.optim.Adam, "lr", 0.25), (tandem.optim.Adam, "betas", (0.5, 0.75))],
+)
+def test_numbers_that_the_body_puts_into_a_group(kind, name, rate):
     """They count, and not what is there when a call begins."""
 
     def make(compile):
         w = nn.Parameter(tandem.ones(3))
-        optimizer = tandem.optim.Adam([w], lr=0.5)
-        name = "lr" if isinstance(rate, float) else "betas"
+        optimizer = kind([w], lr=0.5)
         group = optimizer.param_groups[0]
         before = group[name]
         between = iter([before, before, 0.125, before, 0.0625])
