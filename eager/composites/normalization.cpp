@@ -127,7 +127,7 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
   // [samples, groups, channels of a group, elements of a channel]
   Dims shape{x.size(0), groups, channels / groups, x.numel() / (x.size(0) * channels)};
   // Half types are rounded once, behind weight and bias.
-  Tensor wide = isHalf(x.dtype()) ? toDType(x, DType::Float32) : x;
+  Tensor wide = widened(x);
   Tensor y = layer_norm(reshape(wide, shape), Dims{shape[2], shape[3]}, Tensor(), Tensor(), eps);
   Dims affine{groups, channels / groups, 1};
   if (weight.defined()) y = mul(y, reshape(weight, affine));

@@ -121,7 +121,6 @@ void operation(Observer& o, Args args, Py_ssize_t n) {
 }
 void makesLeaf(Observer& o, Args args, Py_ssize_t n) {
   if (n == 1 || (n == 2 && args[1] == Py_True)) return o.makeLeaf(args[0]);
-  for (Py_ssize_t i = 0; i < n; ++i) o.use(args[i]);
   operation(o, args, n);
 }
 void views(Observer& o, Args args, Py_ssize_t n) {

@@ -28,7 +28,7 @@ struct Entry {
   GuardSet guards;
   std::vector<NumberSource> sources;
   std::vector<ZeroGuard> zeros;
-  std::vector<Held> identities;  // that the signature names by address
+  std::vector<Held> identities;  // that the signature names by address, and owners of what is assigned
   /// Attributes and items that a call sets, behind the result in a tuple that `results` builds.
   struct Assigned {
     Held owner;

@@ -1,6 +1,6 @@
 // DLPack (https://dmlc.github.io/dlpack, versions 0.8 and 1.0): capsules of a tensor's memory on the CPU or on a GPU,
 // both ways, and memory that an address alone tells of (`__cuda_array_interface__`). Streams, copies and devices that
-// are asked for are python/tandem/_support.py's.
+// are asked for are python/tandem/_dlpack.py's.
 #include "python/src/dlpack.h"
 
 #include <array>

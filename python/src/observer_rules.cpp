@@ -135,9 +135,8 @@ void Observer::items(PyObject* sequence) {
 }
 
 void Observer::iterate(PyObject* o) {
-  if (isTensor(o)) use(o);
-  if (fresh(o) || isTensor(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o))
-    return;
+  if (isTensor(o)) return use(o);
+  if (fresh(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o)) return;
   if (isDictView(o)) o = reinterpret_cast<DictView*>(o)->dict;
   if (fresh(o) || covered(o)) return;
   // A tuple that no place holds was made here, or is part of the code.

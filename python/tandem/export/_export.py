@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import sys
@@ -188,14 +189,10 @@ class _Traced:
 
     def _start(self, state: State, fn: Callable[..., Any], *, without_gradients: bool) -> None:
         """Traces the function for the first time."""
-        if without_gradients:
+        mode = tandem.no_grad if without_gradients else contextlib.nullcontext
 
-            def run(*args: Any, **kwargs: Any) -> Any:
-                with tandem.no_grad():
-                    return _without_history(fn(*args, **kwargs))
-        else:
-
-            def run(*args: Any, **kwargs: Any) -> Any:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with mode():
                 return _without_history(fn(*args, **kwargs))
 
         self.compiled = _C.CompiledFunction(run, True, True)

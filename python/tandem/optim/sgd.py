@@ -60,7 +60,7 @@ class SGD(GroupOptimizer):
         return not is_zero(group, "momentum")
 
     def _states_of(self, params: list[Tensor], group: dict[str, Any]) -> list[dict[str, Any]]:
-        return [] if is_zero(group, "momentum") else list(map(self.state.__getitem__, params))
+        return list(map(self.state.__getitem__, params)) if self._keeps_state(group) else []
 
     def _update(self, step: GroupStep, group: dict[str, Any]) -> None:
         numbers = scalars(group, "lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize")

@@ -109,13 +109,18 @@ def _detached(x: Any) -> Any:
     return x.detach().requires_grad_(x.requires_grad) if isinstance(x, _C.Tensor) else x
 
 
+def _reached(inputs: Iterable[Any]) -> bool:
+    """Does a tensor among the inputs require a gradient?"""
+    return any(x.requires_grad for x in inputs if isinstance(x, _C.Tensor))
+
+
 def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warns (UserWarning) where no tensor among the inputs requires a gradient: a checkpointed call would give none.
 
     >>> import tandem
     >>> tandem.utils.checkpoint.check_backward_validity((tandem.ones(1, requires_grad=True), 3))
     """
-    if not any(x.requires_grad for x in inputs if isinstance(x, _C.Tensor)):
+    if not _reached(inputs):
         tandem._C._warn("None of the inputs have requires_grad=True. Gradients will be None", 3)
 
 
@@ -299,8 +304,7 @@ def checkpoint(
         raise ValueError(f"determinism_check should be one of ('default', 'none'), but got {determinism_check}")
     if _C._is_tracing():
         # Nothing is forgotten in a trace. Of a reentrant call without inputs that require grad there is no history.
-        reached = not use_reentrant or any(isinstance(x, _C.Tensor) and x.requires_grad for x in args)
-        with contextlib.nullcontext() if reached else no_grad():
+        with contextlib.nullcontext() if not use_reentrant or _reached(args) else no_grad():
             return function(*args, **kwargs)
     if use_reentrant:
         check_backward_validity(args)
