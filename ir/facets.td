@@ -47,6 +47,9 @@ class Op<string n, string k, string p> {
   // Pointwise: what of integers has no result and is an error (ir/schema/op_table.h, OpPartial): 0 as a Divisor,
   // negative numbers as an Exponent, numbers that the result cannot hold as an Exponent or a Choice.
   string partial = "None";
+  // Library: what may fail for elements that have no result (ir/schema/op_table.h, OpFailure): Never, by Values that
+  // can be looked at before (an index, a class), or while Computing.
+  string failure = "Never";
   // Pointwise: with half types a Python number takes part as float32, rounded nowhere; elsewhere it is rounded to the
   // half type first, as PyTorch does on the CPU.
   bit wideNumbers = 0;
@@ -206,10 +209,16 @@ class Contraction<string n, string p, string s> : Library<n, p, s> { let kind = 
 class Convolution<string n, string p, string s> : Library<n, p, s> { let kind = "Convolution"; }
 class Pool<string n, string p, string s> : Library<n, p, s> { let kind = "Pool"; }
 class Attention<string n, string p, string s> : Library<n, p, s> { let kind = "Attention"; }
-class Gather<string n, string p, string s> : Library<n, p, s> { let kind = "Gather"; }
+class Gather<string n, string p, string s> : Library<n, p, s> {
+  let kind = "Gather";
+  let failure = "Values";
+}
 // The result is operand 0 changed at places: it may be computed in the memory of operand 0. The function then finds its
 // input and its output there, and has failed, if it does, before it changes anything.
-class Scatter<string n, string p, string s> : Library<n, p, s> { let kind = "Scatter"; }
+class Scatter<string n, string p, string s> : Library<n, p, s> {
+  let kind = "Scatter";
+  let failure = "Values";
+}
 class Scan<string n, string p, string s> : Library<n, p, s> { let kind = "Scan"; }
 class Sort<string n, string p, string s> : Library<n, p, s> { let kind = "Sort"; }
 class Factorisation<string n, string p, string s> : Library<n, p, s> { let kind = "Factorisation"; }

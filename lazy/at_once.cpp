@@ -5,6 +5,7 @@
 
 #include "eager/host.h"
 #include "eager/ops.h"
+#include "ir/schema/index_use.h"
 #include "lazy/plan_cache.h"
 #include "lazy/session.h"
 #include "runtime/base/attrs.h"
@@ -37,29 +38,17 @@ bool Session::canWait(const OpFacts& f, std::span<const Operand> operands, std::
   for (const TensorMeta& meta : metas) mustFit(meta, trace_.device);
   if (!isLibrary(f.kind)) return true;
   if (placeholders) {
-    asked_ = mayFail(f.code);
+    asked_ = f.failure == OpFailure::Values;
     return true;
   }
+  if (const auto use = indexUse(f.code, operands.size(), attrs))
+    if (!indicesFit(operands.subspan(use->first, use->count), operands[0].tensor(), use->dim, use->wraps)) return false;
   AttrReader reader(attrs);
   switch (f.code) {
-  case OpCode::gather:
-  case OpCode::scatter_add:
-  case OpCode::scatter_plain:
-  case OpCode::scatter_combine:
-  case OpCode::index_select:
-  case OpCode::index_add_plain:
-    return indicesFit(operands.subspan(1, 1), operands[0].tensor(), reader.integer(), false);
-  case OpCode::index_get:
-    return indicesFit(operands.subspan(1), operands[0].tensor(), reader.integer(), true);
-  case OpCode::index_put_plain:
-    return indicesFit(operands.subspan(2), operands[0].tensor(), reader.integer(), true);
   case OpCode::bag_sum:
-  case OpCode::bag_max: {
+  case OpCode::bag_max:
     // The offsets of an index of one dim are checked with it.
-    const bool offsets = operands[1].tensor().dim() == 1;
-    return indicesFit(operands.subspan(1, 1), operands[0].tensor(), 0, false) &&
-           (!offsets || offsetsFit(operands[2].tensor(), operands[1].tensor().numel()));
-  }
+    return operands[1].tensor().dim() != 1 || offsetsFit(operands[2].tensor(), operands[1].tensor().numel());
   case OpCode::class_indices: {
     const std::int64_t classes = reader.integer();
     return classesFit(operands[0].tensor(), classes, reader.integer());
@@ -82,49 +71,17 @@ bool Session::isLarge(const TensorMeta& meta) {
   return numelOf(meta.shape) * static_cast<std::int64_t>(itemSize(meta.dtype)) >= kLargeResult;
 }
 
-bool Session::mayFail(OpCode op) {
-  switch (op) {
-  case OpCode::gather:
-  case OpCode::scatter_add:
-  case OpCode::scatter_plain:
-  case OpCode::scatter_combine:
-  case OpCode::index_select:
-  case OpCode::index_add_plain:
-  case OpCode::index_get:
-  case OpCode::index_put_plain:
-  case OpCode::bag_sum:
-  case OpCode::bag_max:
-  case OpCode::class_indices:
-  case OpCode::expect:
-  case OpCode::cholesky_plain:
-    return true;
-  default:
-    return false;
-  }
-}
-
-bool Session::namesLine(OpCode op) {
-  switch (op) {
-  case OpCode::svd_plain:
-  case OpCode::svdvals_plain:
-  case OpCode::eigh_plain:
-  case OpCode::eigvalsh_plain:
-    return true;
-  default:
-    return mayFail(op);
-  }
-}
-
 void Session::keepChecks() {
-  if (std::none_of(trace_.nodes.begin(), trace_.nodes.end(),
-                   [](const TraceNode& n) { return n.kind == TraceNode::Kind::Op && mayFail(n.op); }))
-    return;
+  auto mayFail = [](const TraceNode& n) {
+    return n.kind == TraceNode::Kind::Op && facts(n.op).failure == OpFailure::Values;
+  };
+  if (std::ranges::none_of(trace_.nodes, mayFail)) return;
   std::vector<bool> needed(trace_.nodes.size());
   for (const Content* c = first_; c != nullptr; c = c->next) needed[c->value.node] = true;
   for (std::size_t k = trace_.nodes.size(); k-- > 0;) {
     const TraceNode& n = trace_.nodes[k];
     if (!needed[k]) {
-      if (n.kind != TraceNode::Kind::Op || !mayFail(n.op)) continue;
+      if (!mayFail(n)) continue;
       checks_.push_back(fresh({static_cast<std::uint32_t>(k), 0}, trace_.results(n)[0]));
     }
     for (const TraceOperand& o : trace_.operands(n))

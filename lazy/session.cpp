@@ -163,7 +163,7 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
                      std::span<const TensorMeta> metas, std::span<Tensor> results) {
   if (!tracing_ && (trace_.size() > kMostNodes || pendingBytes_ > kMostPendingBytes)) flush();
   const OpFacts& f = facts(op);
-  bool certain = !mayFail(op);
+  bool certain = f.failure != OpFailure::Values;
   if (watched_ || tracing_) {
     asked_ = false;
     if (!canWait(f, operands, attrs, metas)) {
@@ -217,7 +217,7 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
   const std::size_t nodesBefore = trace_.size();
   std::uint32_t node = trace_.addOp(op, ins, attrs, metas);
   trace_.nodes[node].repeats = certain && mayRepeat(f, operands.size(), metas);
-  if (namesLine(op) && !trace_.following() && node == nodesBefore) trace_.setLine(userLine());
+  if (f.failure != OpFailure::Never && !trace_.following() && node == nodesBefore) trace_.setLine(userLine());
   if (untried_) tryOut(node);
   for (std::uint32_t i = 0; i < results.size(); ++i) {
     results[i] = fresh({node, i}, metas[i]);

@@ -207,9 +207,6 @@ class Session final : public Recorder {
   [[nodiscard]] Pointers inputPointers() const;
   Tensor fresh(ValueRef value, const TensorMeta& meta);
   // What may not be put off (at_once.cpp).
-  static bool mayFail(OpCode op);
-  /// May an error name the line that recorded it? Also of what fails on other devices than the CPU, whenever they wait.
-  static bool namesLine(OpCode op);
   static bool isLarge(const TensorMeta& meta);
   bool canWait(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                std::span<const TensorMeta> metas);

@@ -98,9 +98,9 @@ def table_row(op: Op) -> str:
     return (
         f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, OpDomain::{op.domain}, '
         f"{op.numResults}, {flag(op.draws)}, {flag(index)}, {flag(op.grads or op.rule)}, {flag(cheap)}, "
-        f"{flag(op.kind == 'Scatter')}, {flag(op.wideNumbers)}, OpPartial::{op.partial}, OpRole::{op.role}, "
-        f"{operand_mask(op, read, whole_lists=True)}u, {result_mask(op, read)}u, {rule}, "
-        f"{{{', '.join(f'{operand_mask(op, r)}u' for r in each)}}}, "
+        f"{flag(op.kind == 'Scatter')}, {flag(op.wideNumbers)}, OpPartial::{op.partial}, "
+        f"OpFailure::{op.failure}, OpRole::{op.role}, {operand_mask(op, read, whole_lists=True)}u, "
+        f"{result_mask(op, read)}u, {rule}, {{{', '.join(f'{operand_mask(op, r)}u' for r in each)}}}, "
         f"{{{', '.join(f'{result_mask(op, r)}u' for r in each)}}}}},\n"
     )
 

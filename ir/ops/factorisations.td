@@ -200,6 +200,7 @@ def : Composite<"orgqr", "Tensor input, Tensor input2"> {
 }
 
 def : Factorisation<"svd_plain", "Tensor input, bool full", "svdFactors"> {
+  let failure = "Computing";
   let results = "(Tensor, Tensor, Tensor)";
   let numResults = 3;
   let forms = ["hidden"];
@@ -211,6 +212,7 @@ def : Factorisation<"svd_plain", "Tensor input, bool full", "svdFactors"> {
 }
 
 def : Factorisation<"svdvals_plain", "Tensor input", "singularValues"> {
+  let failure = "Computing";
   let forms = ["hidden"];
   let differentiable = 0;
   let batching = "leading";
@@ -271,6 +273,7 @@ def : Composite<"linalg_svdvals", "Tensor A, *, str? driver=None"> {
 }
 
 def : Factorisation<"eigh_plain", "Tensor input, bool upper", "eighFactors"> {
+  let failure = "Computing";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let forms = ["hidden"];
@@ -282,6 +285,7 @@ def : Factorisation<"eigh_plain", "Tensor input, bool upper", "eighFactors"> {
 }
 
 def : Factorisation<"eigvalsh_plain", "Tensor input, bool upper", "eigenvalues"> {
+  let failure = "Computing";
   let forms = ["hidden"];
   let differentiable = 0;
   let batching = "leading";
@@ -401,6 +405,7 @@ def : Composite<"linalg_ldl_solve", "Tensor LD, Tensor pivots, Tensor B, *, bool
 
 // Matrices in the last two dims, float32 or float64.
 def : Factorisation<"cholesky_plain", "Tensor input, bool check", "choleskyFactors"> {
+  let failure = "Values";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let forms = ["hidden"];

@@ -338,6 +338,7 @@ def : Composite<"argwhere", "Tensor input"> {
 
 // Sizes that depend on data (runtime/lib/indexing/nonzero.h).
 def : Library<"expect_size", "Tensor count, int size, int number", "sameAsInput"> {
+  let failure = "Computing";
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "The 0-d `count`, which is `size`.";
@@ -345,6 +346,7 @@ def : Library<"expect_size", "Tensor count, int size, int number", "sameAsInput"
 }
 
 def : Library<"expect", "Tensor input, Tensor good, Tensor shown, int what, int detail", "sameAsInput"> {
+  let failure = "Values";
   let forms = ["hidden"];
   let role = "Expect";
   let derivative = [(identity $g), (none), (none)];
@@ -354,6 +356,7 @@ def : Library<"expect", "Tensor input, Tensor good, Tensor shown, int what, int 
 }
 
 def : Library<"class_indices", "Tensor target, int classes, int ignored", "sameAsInput"> {
+  let failure = "Values";
   let forms = ["hidden"];
   let differentiable = 0;
   let batching = "leading";

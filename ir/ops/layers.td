@@ -160,6 +160,7 @@ def : Composite<"embedding_bag",
 def : Library<"bag_sum",
     "Tensor weight, Tensor index, Tensor[] extras, int padding, bool last, bool mean, bool by_frequency",
     "bagSum"> {
+  let failure = "Values";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let forms = ["hidden"];
@@ -172,6 +173,7 @@ def : Library<"bag_sum",
 }
 
 def : Library<"bag_max", "Tensor weight, Tensor index, Tensor[] extras, int padding, bool last", "bagMax"> {
+  let failure = "Values";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let forms = ["hidden"];

@@ -420,6 +420,7 @@ def : Composite<"as_strided_scatter",
 def : Scatter<"window_write",
     "Tensor input, Tensor value, int[] size, int[] stride, int offset",
     "windowWrite"> {
+  let failure = "Never";
   let forms = ["hidden"];
   let rule = "windowWrite";
   let batching = "windowWrite";

@@ -98,6 +98,13 @@ enum class OpPartial : std::uint8_t {
   Choice,    // operands 1 and 2: numbers that the dtype cannot hold
 };
 
+/// How a library operation may fail for elements of its operands that it has no result for.
+enum class OpFailure : std::uint8_t {
+  Never,
+  Values,     // what can be looked at before: indices, classes, what is expected
+  Computing,  // known while it runs: an iteration that does not converge, a size that data decide
+};
+
 /// Results of one operation, at most.
 inline constexpr std::size_t kMostResults = 8;
 
@@ -120,6 +127,7 @@ struct OpFacts {
   bool updates;         // a Scatter: the result may take operand 0's memory
   bool wideNumbers;     // with half types, numbers are converted to float32 and not to the half type
   OpPartial partial;
+  OpFailure failure;
   OpRole role;
   std::uint32_t savesInput;   // bit i: the derivative reads operand i
   std::uint32_t savesOutput;  // bit i: the derivative reads result i
