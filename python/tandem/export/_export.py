@@ -89,9 +89,12 @@ def _leaf(value: Any, path: str) -> Any:
     """A value that is part of the program, as JSON has it."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    name = path.rpartition(" ")[2]
+    binds = isinstance(value, (Module, tandem.optim.Optimizer)) and name.isidentifier()
+    way_out = f". Bind it: functools.partial(function, {name}=...)" if binds else ""
     raise TypeError(
         f"export: {path} is a {type(value).__name__}; a saved program takes and gives tensors, numbers, strings, None "
-        "and tuples, lists and dicts of them"
+        f"and tuples, lists and dicts of them{way_out}"
     )
 
 

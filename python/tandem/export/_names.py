@@ -7,6 +7,7 @@ import functools
 import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from types import CodeType
 from typing import Any
 
 import tandem
@@ -20,8 +21,8 @@ _PLAIN = (str, bytes, int, float, complex)
 
 
 def variables(fn: Callable[..., Any], seen: frozenset[int] = frozenset()) -> dict[str, Any]:
-    """What a function's outer variables, its object and its bound arguments hold, by name; and those of the functions
-    that it calls, but for those in `seen`."""
+    """What a function's outer variables, its object, its bound arguments and its defaults hold, by name; and those of
+    the functions that it calls, but for those in `seen`."""
     found: dict[str, Any] = {}
     if isinstance(fn, functools.partial):
         found.update({str(i): value for i, value in enumerate(fn.args)}, **fn.keywords)
@@ -32,8 +33,10 @@ def variables(fn: Callable[..., Any], seen: frozenset[int] = frozenset()) -> dic
         found["self"] = owner
     code = getattr(fn, "__code__", None)
     if code is not None:
-        outer = inspect.getclosurevars(fn)
-        found.update({**outer.globals, **outer.nonlocals})
+        found.update(_defaults(fn))
+        names = dict.fromkeys(name for inner in _codes(code) for name in inner.co_names)
+        found.update({name: fn.__globals__[name] for name in names if name in fn.__globals__})
+        found.update(inspect.getclosurevars(fn).nonlocals)
         for value in list(found.values()):  # functions that it calls
             if (
                 inspect.isfunction(value)
@@ -42,8 +45,22 @@ def variables(fn: Callable[..., Any], seen: frozenset[int] = frozenset()) -> dic
             ):
                 found = {**variables(value, seen | {id(value)}), **found}
     elif not isinstance(fn, Module):
-        found["self"] = fn
+        call = type(fn).__call__
+        found = {**(variables(call, seen) if inspect.isfunction(call) else {}), "self": fn}
     return found
+
+
+def _defaults(fn: Callable[..., Any]) -> dict[str, Any]:
+    parameters = inspect.signature(fn).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function and of those defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
 
 
 def _parts(name: str, value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:

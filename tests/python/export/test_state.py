@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 import sys
 import time
@@ -83,6 +84,68 @@ def test_exporting_leaves_what_no_name_leads_to():
     function, total = without_a_name()
     export(function, (tandem.ones(3),), targets=[TARGET])
     assert total.tolist() == [0, 0, 0]
+
+
+def a_step(x, net, optimizer):
+    optimizer.zero_grad()
+    net(x).square().mean().backward()
+    optimizer.step()
+
+
+net_outside = nn.Linear(3, 2)
+momentum_outside = tandem.optim.SGD(net_outside.parameters(), lr=0.1, momentum=0.9)
+
+
+class StepsOutside:
+    def __call__(self, x):
+        a_step(x, net_outside, momentum_outside)
+
+
+def step_inside(x):
+    def take():
+        a_step(x, net_outside, momentum_outside)
+
+    take()
+
+
+def steps_that_hold(net, optimizer):
+    """Name -> a step that finds them in the way which the name says, and what it calls the optimizer."""
+
+    def default(x, net=net, momentum=optimizer):
+        a_step(x, net, momentum)
+
+    def keyword(x, *, net=net, momentum=optimizer):
+        a_step(x, net, momentum)
+
+    class Trainer:
+        def __init__(self):
+            self.net, self.momentum = net, optimizer
+
+        def step(self, x):
+            a_step(x, self.net, self.momentum)
+
+    held = {"net": net, "momentum": optimizer}
+    return {
+        "default": (default, "momentum"),
+        "keyword": (keyword, "momentum"),
+        "outer variable": (lambda x: a_step(x, net, optimizer), "optimizer"),
+        "dict": (lambda x: a_step(x, held["net"], held["momentum"]), "held.momentum"),
+        "object": (Trainer().step, "self.momentum"),
+        "bound": (functools.partial(a_step, net=net, optimizer=optimizer), "optimizer"),
+        "global of a call": (StepsOutside(), "momentum_outside"),
+        "global of an inner function": (step_inside, "momentum_outside"),
+    }
+
+
+@pytest.mark.parametrize("how", steps_that_hold(None, None))
+def test_names_of_what_a_step_holds(how):
+    net = nn.Linear(3, 2)
+    optimizer = tandem.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    step, name = steps_that_hold(net, optimizer)[how]
+    step(tandem.ones(4, 3))
+    program = training_step(step, (tandem.ones(4, 3),), targets=[TARGET])
+    parameters = ["weight", "bias"]
+    assert sorted(program.state_dict) == sorted(parameters + [f"{name}.{p}.momentum_buffer" for p in parameters])
 
 
 class Counts(nn.Module):
@@ -377,3 +440,5 @@ def test_errors_say_the_way_out():
     ):
         with pytest.raises(RuntimeError, match=text):
             export(f, (tandem.ones(2),))
+    with pytest.raises(TypeError, match=r"net is a Linear; .* Bind it: functools.partial\(function, net=...\)"):
+        training_step(a_step, (tandem.ones(1, 2), nn.Linear(2, 1), optimizer))
