@@ -123,6 +123,14 @@ void makesLeaf(Observer& o, Args args, Py_ssize_t n) {
   if (n == 1 || (n == 2 && args[1] == Py_True)) return o.makeLeaf(args[0]);
   operation(o, args, n);
 }
+void hooks(Observer& o, Args args, Py_ssize_t n) {
+  if (n < 1 || !isTensor(args[0])) return o.refuse("a hook of a node changes");
+  o.changeHooks(args[0]);
+}
+void detaches(Observer& o, Args args, Py_ssize_t n) {
+  if (n < 1 || !isTensor(args[0])) return o.refuse("something else than a tensor is detached");
+  o.cutHistory(args[0]);
+}
 void views(Observer& o, Args args, Py_ssize_t n) {
   for (Py_ssize_t i = 1; i < n; ++i)
     if (isDType(args[i])) return o.refuse("memory is looked at in another dtype");

@@ -30,6 +30,10 @@ void subscripts(Observer& o, Args args, Py_ssize_t n);
 void operation(Observer& o, Args args, Py_ssize_t n);
 /// `requires_grad_`.
 void makesLeaf(Observer& o, Args args, Py_ssize_t n);
+/// `register_hook`, its handle's `remove`, `retain_grad`.
+void hooks(Observer& o, Args args, Py_ssize_t n);
+/// `detach_`.
+void detaches(Observer& o, Args args, Py_ssize_t n);
 /// `view`, whose other form looks at memory.
 void views(Observer& o, Args args, Py_ssize_t n);
 void nothing(Observer& o, Args args, Py_ssize_t n);

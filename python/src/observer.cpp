@@ -3,6 +3,7 @@
 #include <opcode.h>
 #include <utility>
 
+#include "autograd/node.h"
 #include "python/src/observer_frame.h"
 #include "python/src/py_tensor.h"
 #include "python/src/run_time_numbers.h"
@@ -69,6 +70,7 @@ void Observer::cover(PyObject* argument) {
 
 void Observer::start(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
   running_ = true;
+  firstSequence_ = Node::takeSequence();
   activeObserver = this;
   PyRef self(PyCapsule_New(this, nullptr, nullptr));
   if (!self) throw PythonError();

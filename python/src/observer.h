@@ -133,6 +133,11 @@ class Observer {
   void use(PyObject* o, int depth = 0);
   /// `tensor.requires_grad_()`. An argument of which nothing was asked before may as well have required grad already.
   void makeLeaf(PyObject* tensor);
+  /// A hook of the tensor, or whether it keeps its gradient, changes. That of what the body computed is no concern of
+  /// others, unless it is returned with its history, which no plan repeats then (lazy/tracer.h).
+  void changeHooks(PyObject* tensor);
+  /// `tensor.detach_()`: the history of what the body computed, and none of others, may be cut off.
+  void cutHistory(PyObject* tensor);
   /// Is `t` an argument that the body makes require grad before it asks anything of it?
   [[nodiscard]] bool makesLeafOf(const TensorImpl* t) const { return leaves_.contains(t); }
   /// A call is about to be made; true: its result will be a new object.
@@ -167,6 +172,8 @@ class Observer {
     CodeMap map;
   };
   struct Frame;
+  /// Does the history of `t` begin in this call?
+  [[nodiscard]] bool isComputed(const Tensor& t) const;
   static int trace(PyObject* self, PyFrameObject* frame, int what, PyObject* arg);
   /// `why`, with the line that is run.
   [[nodiscard]] std::string atLine(const std::string& why) const;
@@ -203,6 +210,7 @@ class Observer {
   GuardSet arguments_;  // as they were at the start
   std::string reason_;
   bool running_ = false;
+  std::uint64_t firstSequence_ = 0;  // the history of what the body computes comes after it
   bool refused_ = false;
   bool madeState_ = false;
   std::unordered_set<PyObject*> fresh_;

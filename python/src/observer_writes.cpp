@@ -2,6 +2,8 @@
 // writes again (tensors, attributes and items that it did not look at before). Everything else is a refusal.
 #include <Python.h>
 
+#include "autograd/autograd.h"
+#include "autograd/node.h"
 #include "python/src/convert.h"
 #include "python/src/observer.h"
 #include "python/src/py_tensor.h"
@@ -96,6 +98,20 @@ void Observer::makeLeaf(PyObject* tensor) {
   if (!covered(tensor) || used_.contains(tensor)) return operand(tensor);
   leaves_.insert(tensorOf(tensor).impl());
   arguments_.expectLeaf(tensor);
+  operand(tensor);
+}
+
+bool Observer::isComputed(const Tensor& t) const {
+  return t.requiresGrad() && !autograd::isLeaf(t) && gradEdge(t).node->sequence() > firstSequence_;
+}
+
+void Observer::changeHooks(PyObject* tensor) {
+  if (!isComputed(tensorOf(tensor))) refuse("hooks of a tensor change that was there before, or that nothing computed");
+}
+
+void Observer::cutHistory(PyObject* tensor) {
+  const Tensor& t = tensorOf(tensor);
+  if (t.requiresGrad() && !isComputed(t)) return refuse("a tensor that was there before is detached");
   operand(tensor);
 }
 

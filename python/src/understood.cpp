@@ -110,6 +110,7 @@ constexpr Named kOwnFunctions[] = {
     {"_lend", {lends}},
     {"_runtime_is_zero _makes_state", {nothing}},
     {"_function_begin _function_end _function_saved", {nothing, true}},
+    {"_register_hook _remove_hook", {hooks}},
 };
 constexpr Named kOwnMethods[] = {
     {"size stride dim ndimension numel nelement element_size is_floating_point is_complex is_signed is_contiguous "
@@ -117,12 +118,14 @@ constexpr Named kOwnMethods[] = {
      {operation, true}},
     {"contiguous clone to float double half bfloat16 int long short char byte bool type_as cpu cuda new_empty "
      "new_zeros "
-     "new_ones new_full new_tensor new copy_ fill_ zero_ masked_select nonzero float_power_ detach detach_ "
+     "new_ones new_full new_tensor new copy_ fill_ zero_ masked_select nonzero float_power_ detach "
      "backward item tolist is_nonzero equal allclose resolve_conj resolve_neg conj random_ uniform_ "
      "normal_ bernoulli_ exponential_ log_normal_ cauchy_ geometric_ resize_ resize_as_ __getitem__",
      {operation, true}},
     {"view", {views, true}},
     {"requires_grad_", {makesLeaf, true}},
+    {"register_hook retain_grad", {hooks, true}},
+    {"detach_", {detaches, true}},
 };
 
 std::map<const PyMethodDef*, Rule>& methodRules() {
