@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tandem import _C
+from tandem.autograd.function import Function
 
 __all__ = [
     "CustomOpDef",
@@ -41,10 +42,17 @@ class CustomOpDef:
         self._qualname = name
         self._function = function
         self._signature = signature or (inspect.signature(function) if function is not None else None)
+        parameters = self._signature.parameters.values() if self._signature is not None else ()
+        # Where arguments are by place or name: their names, and what they are if they are not given.
+        self._plain = all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters)
+        self._positional = tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
+        self._keywords = tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        self._defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         self._backward: Callable[..., Any] | None = None
         self._setup: Callable[..., Any] | None = None
         self._fake: Callable[..., Any] | None = None
         self._mutates: Sequence[str] = ()  # names of arguments
+        self._call = _differentiable(self)
         self.__name__ = name.rpartition("::")[2]
 
     @property
@@ -87,35 +95,49 @@ class CustomOpDef:
         if self._function is None:
             raise NotImplementedError(f"{self._qualname}: no function was registered for the CPU")
         if self._signature is not None:
-            bound = self._signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            args, kwargs = bound.args, bound.kwargs
+            args, kwargs = self._bound(args, kwargs)
         if not _C.is_grad_enabled() or not any(isinstance(x, _C.Tensor) and x.requires_grad for x in args):
             return self._function(*args, **kwargs)
-        return self._differentiable(args, kwargs)
+        return self._call.apply(*args, **kwargs)
 
-    def _differentiable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from tandem.autograd import Function
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """All positional arguments, in order, and those that are keywords only; TypeError where they do not fit."""
+        given = list(args)
+        named, used = {}, 0
+        for name in self._positional[len(args) :] + self._keywords if self._plain else ():
+            value = kwargs[name] if name in kwargs else self._defaults.get(name, _C)
+            used += name in kwargs
+            if name in self._keywords:
+                named[name] = value
+            else:
+                given.append(value)
+        known = len(given) == len(self._positional) and used == len(kwargs)
+        if self._plain and known and not any(v is _C for v in (*given, *named.values())):
+            return tuple(given), named
+        bound = self._signature.bind(*args, **kwargs)  # type: ignore[union-attr]
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
 
-        function, setup, derivative, name = self._function, self._setup, self._backward, self._qualname
-        run: Callable[..., Any] = function  # type: ignore[assignment]
 
-        class Call(Function):
-            @staticmethod
-            def forward(ctx: Any, *inputs: Any) -> Any:
-                output = run(*inputs, **kwargs)
-                if setup is not None:
-                    given = {"keyword_only_inputs": kwargs} if kwargs else {}
-                    setup(ctx, inputs, output, **given)
-                return output
+def _differentiable(op: CustomOpDef) -> type[Function]:
+    """The Function that calls are where a gradient is wanted."""
 
-            @staticmethod
-            def backward(ctx: Any, *grads: Any) -> Any:
-                if derivative is None:
-                    raise RuntimeError(f"{name}: no derivative was registered; use register_autograd")
-                return derivative(ctx, *grads)
+    class Call(Function):
+        @staticmethod
+        def forward(ctx: Any, *inputs: Any, **kwargs: Any) -> Any:
+            output = op._function(*inputs, **kwargs)  # type: ignore[misc]
+            if op._setup is not None:
+                given = {"keyword_only_inputs": kwargs} if kwargs else {}
+                op._setup(ctx, inputs, output, **given)
+            return output
 
-        return Call.apply(*args)
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            if op._backward is None:
+                raise RuntimeError(f"{op._qualname}: no derivative was registered; use register_autograd")
+            return op._backward(ctx, *grads)
+
+    return Call
 
 
 def _qualified(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 from tandem import _C
 from tandem._C import Tensor
@@ -137,6 +137,13 @@ class Function:
         tensor(12.)
     """
 
+    _context_class: ClassVar[type[FunctionCtx]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Make the class of its contexts, through which its static methods and constants can be reached."""
+        super().__init_subclass__(**kwargs)
+        cls._context_class = type(cls.__name__ + "Backward", (FunctionCtx,), {"_forward_cls": cls})
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """The operation: `forward(ctx, *args)`, or `forward(*args)` together with `setup_context`."""
@@ -181,7 +188,7 @@ class Function:
         """Run the operation and record it."""
         if cls.vmap is not Function.vmap and (axes := [x for a in args for x in _C._batch_axes(a)]):
             return _mapped(cls, max(axes), args)
-        ctx = _context_class(cls)()  # type: ignore[arg-type]
+        ctx = cls._context_class()
         inputs = tuple(a if isinstance(a, _C.Tensor) else None for a in args)
         handle = _C._function_begin(cls.__name__ + "Backward", inputs)
         ctx.needs_input_grad = tuple(a is not None and a.requires_grad for a in inputs)
@@ -256,12 +263,6 @@ def _transposed(jvp: Any, inputs: tuple[Any, ...]) -> Callable[..., Any]:
         return tuple(result)
 
     return backward
-
-
-@functools.cache
-def _context_class(cls: type) -> type:
-    # Static methods and constants of the Function can be reached through its ctx.
-    return type(cls.__name__ + "Backward", (FunctionCtx,), {"_function": cls})
 
 
 def once_differentiable(backward: F) -> F:

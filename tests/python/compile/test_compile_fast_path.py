@@ -445,7 +445,6 @@ def clipped(x):
 NOT_YET = {
     name: reason
     for reason, names in {
-        "a call of": ["a hook with backward inside"],
         "an argument is reached by another way, too": ["an argument that is captured, too"],
         "an attribute of an object of type tandem.Generator is read (get_state)": ["checkpoint"],
         "Tensor._base is read": ["_base"],
