@@ -31,6 +31,8 @@ class FunctionMaker {
   virtual std::vector<Tensor> attributes() = 0;
   /// The user's context of the call, borrowed; null where it is not known.
   [[nodiscard]] virtual void* context() const { return nullptr; }
+  /// One that what becomes of the user's context later does not change.
+  virtual std::shared_ptr<FunctionMaker> kept() = 0;
   /// Gives a new node its backward, which reads these in their place.
   virtual void remake(FunctionNode& node, std::span<const Tensor> attributes) = 0;
 };

@@ -111,11 +111,13 @@ class Extraction {
   }
 
   void describe(FunctionNode& node) {
-    std::vector<Tensor> attributes = node.call().maker->attributes();
+    FunctionCall call = node.call();
+    call.maker = call.maker->kept();
+    const std::vector<Tensor> attributes = call.maker->attributes();
     TapeTemplate::Prototype p;
     p.function = static_cast<std::int32_t>(out_.functions.size());
     out_.nodes.push_back(p);
-    out_.functions.push_back({node.call(), static_cast<std::uint32_t>(node.edges().size()),
+    out_.functions.push_back({std::move(call), static_cast<std::uint32_t>(node.edges().size()),
                               static_cast<std::uint32_t>(node.saved().size()),
                               static_cast<std::uint32_t>(attributes.size())});
     for (const Edge& e : node.edges()) out_.edges.push_back(targetOf(e));

@@ -187,8 +187,13 @@ bool Tracer::keepTape(CompiledTrace& c, std::span<const Tensor> ends, const Tape
     reason = "the history of a result cannot be repeated: " + reason;
     return false;
   }
-  if (!c.tape.hooks.empty() || !c.tape.functions.empty()) {
-    reason = "the history of a result holds hooks or a custom Function";
+  if (!c.tape.hooks.empty()) {
+    reason = "the history of a result holds hooks";
+    return false;
+  }
+  if (!c.tape.functions.empty() && !functionsRepeat_) {
+    reason = "the history of a result holds a custom Function that keeps other things than plain values in its context "
+             "(tensors are kept by save_for_backward)";
     return false;
   }
   std::vector<bool> used(inputs.tensors.size());

@@ -47,6 +47,8 @@ class Tracer final : public GradObserver {
   void onWrite(TensorImpl* tensor) override;
   void onLeaf(TensorImpl* tensor) override;
   Session& session() { return *session_; }
+  /// Before `finish`: may each call make the nodes of the body's Functions again, as the body would?
+  void setFunctionsRepeat(bool repeat) { functionsRepeat_ = repeat; }
 
  private:
   struct Grad {
@@ -93,6 +95,7 @@ class Tracer final : public GradObserver {
   Recorder* recorderBefore_;
   GradObserver* observerBefore_;
   bool recording_ = true;
+  bool functionsRepeat_ = false;
 };
 
 }  // namespace tandem::lazy

@@ -123,6 +123,9 @@ void makesLeaf(Observer& o, Args args, Py_ssize_t n) {
   if (n == 1 || (n == 2 && args[1] == Py_True)) return o.makeLeaf(args[0]);
   operation(o, args, n);
 }
+void endsFunction(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 1) o.keepContext(args[1]);
+}
 void hooks(Observer& o, Args args, Py_ssize_t n) {
   if (n < 1 || !isTensor(args[0])) return o.refuse("a hook of a node changes");
   o.changeHooks(args[0]);

@@ -30,6 +30,8 @@ void subscripts(Observer& o, Args args, Py_ssize_t n);
 void operation(Observer& o, Args args, Py_ssize_t n);
 /// `requires_grad_`.
 void makesLeaf(Observer& o, Args args, Py_ssize_t n);
+/// The end of a Function's call.
+void endsFunction(Observer& o, Args args, Py_ssize_t n);
 /// `register_hook`, its handle's `remove`, `retain_grad`.
 void hooks(Observer& o, Args args, Py_ssize_t n);
 /// `detach_`.

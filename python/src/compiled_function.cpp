@@ -140,6 +140,7 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
   std::vector<Scalar> scalars = call.scalars;
   scalars.insert(scalars.end(), active.values.begin(), active.values.end());
   if (dropsGrads) active.tracer->dropGrads();
+  active.tracer->setFunctionsRepeat(observer.contextsRepeat());
   std::string reason;
   entry->trace =
       active.tracer->finish(outputs, scalars, [&](TensorImpl* t) { return observer.guards().alike(t); }, reason, dry);

@@ -125,15 +125,24 @@ class PythonFunction final : public FunctionMaker {
     return listOf(found.get());
   }
 
+  std::shared_ptr<FunctionMaker> kept() override {
+    WithGil gil;
+    const PyRef context = copyOf(Py_None, attributes());
+    return std::make_shared<PythonFunction>(context.get(), backward_.get(), numInputs_);
+  }
+
   void remake(FunctionNode& node, std::span<const Tensor> attributes) override {
     WithGil gil;
     PyRef handle(newHandle(&node, false));
-    PyRef tensors(checked(wrap(std::vector<Tensor>(attributes.begin(), attributes.end()))));
-    PyRef context(checked(PyObject_CallMethod(context_.get(), "_remade", "OO", handle.get(), tensors.get())));
-    bind(node, handle.get(), context.get());
+    bind(node, handle.get(), copyOf(handle.get(), std::vector<Tensor>(attributes.begin(), attributes.end())).get());
   }
 
  private:
+  [[nodiscard]] PyRef copyOf(PyObject* handle, const std::vector<Tensor>& attributes) const {
+    const PyRef tensors(checked(wrap(attributes)));
+    return PyRef(checked(PyObject_CallMethod(context_.get(), "_remade", "OO", handle, tensors.get())));
+  }
+
   SharedObject context_;
   SharedObject backward_;
   std::size_t numInputs_;
@@ -221,6 +230,16 @@ PyObject* contextOf(Node& node) {
   if (function == nullptr || function->call().maker == nullptr) return nullptr;
   return static_cast<PyObject*>(function->call().maker->context());
 }
+
+bool isSpent(PyObject* context) {
+  const PyRef handle(PyObject_GetAttrString(context, "_handle"));
+  PyErr_Clear();
+  if (!handle || !isFunctionHandle(handle.get())) return true;
+  FunctionNode* node = handleOf(handle.get())->node;
+  return node == nullptr || node->released();
+}
+
+bool isFunctionHandle(PyObject* o) { return Py_TYPE(o) == handleType; }
 
 void initFunction(PyObject* module) {
   PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(handleDealloc)}, {0, nullptr}};

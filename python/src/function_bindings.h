@@ -13,6 +13,11 @@ PyObject* savedTensorsOf(Node& node);
 /// The user's context of a Function's node, borrowed; null for other nodes.
 PyObject* contextOf(Node& node);
 
+/// Was the call that a context is of no one's history any more, or its backward run for the last time?
+bool isSpent(PyObject* context);
+/// Is it what a context knows its call by?
+bool isFunctionHandle(PyObject* o);
+
 void initFunction(PyObject* module);
 
 }  // namespace tandem::python

@@ -138,6 +138,11 @@ class Observer {
   void changeHooks(PyObject* tensor);
   /// `tensor.detach_()`: the history of what the body computed, and none of others, may be cut off.
   void cutHistory(PyObject* tensor);
+  /// The call of a Function ends, of which this is the context.
+  void keepContext(PyObject* context) { contexts_.push_back(PyRef::borrow(context)); }
+  /// May later calls have a context each like those that the body left in histories? Of what one holds beside saved
+  /// tensors each is given the same, and the trace holds for these numbers only.
+  bool contextsRepeat();
   /// Is `t` an argument that the body makes require grad before it asks anything of it?
   [[nodiscard]] bool makesLeafOf(const TensorImpl* t) const { return leaves_.contains(t); }
   /// A call is about to be made; true: its result will be a new object.
@@ -209,6 +214,7 @@ class Observer {
   GuardSet guards_;
   GuardSet arguments_;  // as they were at the start
   std::string reason_;
+  std::vector<PyRef> contexts_;
   bool running_ = false;
   std::uint64_t firstSequence_ = 0;  // the history of what the body computes comes after it
   bool refused_ = false;

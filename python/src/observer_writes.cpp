@@ -5,6 +5,8 @@
 #include "autograd/autograd.h"
 #include "autograd/node.h"
 #include "python/src/convert.h"
+#include "python/src/device_object.h"
+#include "python/src/function_bindings.h"
 #include "python/src/observer.h"
 #include "python/src/py_tensor.h"
 
@@ -113,6 +115,27 @@ void Observer::cutHistory(PyObject* tensor) {
   const Tensor& t = tensorOf(tensor);
   if (t.requiresGrad() && !isComputed(t)) return refuse("a tensor that was there before is detached");
   operand(tensor);
+}
+
+bool Observer::contextsRepeat() {
+  auto repeats = [&](auto& self, PyObject* o) -> bool {
+    guardNumber(o);
+    if (isPlain(o) || isDType(o) || isDevice(o) || isSize(o) || isFunctionHandle(o)) return true;
+    if (!isTuple(o)) return false;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(o); ++k)
+      if (!self(self, PyTuple_GET_ITEM(o, k))) return false;
+    return true;
+  };
+  for (const PyRef& context : contexts_) {
+    if (isSpent(context.get())) continue;
+    const PyRef dict(PyObject_GenericGetDict(context.get(), nullptr));
+    PyErr_Clear();
+    if (!dict) return false;
+    PyObject* value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(dict.get(), &at, nullptr, &value) != 0;)
+      if (!repeats(repeats, value)) return false;
+  }
+  return true;
 }
 
 void Observer::storeItem(PyObject* container, PyObject* key, PyObject* v) {

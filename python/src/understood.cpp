@@ -109,7 +109,8 @@ constexpr Named kOwnFunctions[] = {
     {"_runtime_scalars", {nothing, true}},
     {"_lend", {lends}},
     {"_runtime_is_zero _makes_state", {nothing}},
-    {"_function_begin _function_end _function_saved", {nothing, true}},
+    {"_function_begin _function_saved", {nothing, true}},
+    {"_function_end", {endsFunction, true}},
     {"_register_hook _remove_hook", {hooks}},
 };
 constexpr Named kOwnMethods[] = {

@@ -1,5 +1,6 @@
-"""Compiled bodies that take their gradients themselves, through Functions of the user's own, custom operations and
-hooks of what they compute. Calls run the plan where nothing else sees what those did, and are eager's everywhere."""
+"""Compiled bodies with Functions of the user's own, custom operations and hooks of what they compute: such as take
+their gradients themselves, and such as leave that to others. Calls run the plan where nothing else sees what those did,
+and are eager's everywhere."""
 
 from __future__ import annotations
 
@@ -333,3 +334,127 @@ def test_saved_steps_through_functions_and_hooks():
     for k in range(4):
         x, strength = tandem.randn(5, 3), 0.1 * k
         assert program(x, strength).tolist() == step(x, strength).tolist()
+
+
+# ---- histories that a body leaves -----------------------------------------------------------------------------------
+
+
+def keeps(**attributes):
+    """A forward that keeps these in its context."""
+
+    def forward(ctx, x, number):
+        for name, value in attributes.items():
+            setattr(ctx, name, value(x, number) if callable(value) else value)
+        ctx.save_for_backward(x)
+        return x * number
+
+    return forward
+
+
+def counts_up(ctx, g):
+    ctx.n += 1
+    return g * ctx.n, None
+
+
+def cubes(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * 3 * x * x, None
+
+
+HISTORIES = {
+    "saved": (keeps(), cubes, True),
+    "a text and a flag": (
+        keeps(kind="twice", on=True),
+        lambda ctx, g: (g * 2 if ctx.on and ctx.kind == "twice" else g, None),
+        True,
+    ),
+    "a shape, a dtype, a device": (
+        keeps(like=lambda x, _: (x.shape, x.dtype, x.device)),
+        lambda ctx, g: (g + tandem.ones(ctx.like[0], dtype=ctx.like[1], device=ctx.like[2]), None),
+        True,
+    ),
+    "a number of its own": (keeps(n=1), counts_up, True),
+    "a number of the call": (
+        keeps(number=lambda _, number: number),
+        lambda ctx, g: (g * ctx.number, None),
+        None,  # a plan for each number
+    ),
+    "a list": (keeps(n=lambda *_: [1]), lambda ctx, g: (g * len(ctx.n), ctx.n.append(1)), False),
+    "a tensor": (keeps(y=lambda x, _: x * 5), lambda ctx, g: (g * ctx.y, None), False),
+    "a function": (keeps(f=lambda x, _: lambda g: g * x), lambda ctx, g: (ctx.f(g), None), False),
+}
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_functions_in_the_history_of_results(name):
+    forward, backward, plan = HISTORIES[name]
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    own = type("Own", (tandem.autograd.Function,), members)
+
+    def f(x, number):
+        return own.apply(x.sin(), number) * 2
+
+    compiled, numbers = tandem.compile(f), (1.5, 1.5, 2.5, 3.5, 2.5)
+    for number in numbers:
+        found = []
+        for call in (f, compiled):
+            x = (tandem.arange(3.0) + number).requires_grad_()
+            y = call(x, number)
+            y.sum().backward(retain_graph=True)
+            y.sum().backward()
+            found.append((y.tolist(), x.grad.tolist()))
+        assert found[0] == found[1]
+    if not CHECKED and plan is not None:
+        assert (compiled.runs <= 2) is plan
+
+
+@pytest.mark.parametrize("when", ["before the call", "between call and backward"])
+def test_a_backward_that_is_replaced(when):
+    product = function()
+    original = product.backward
+    compiled = tandem.compile(lambda x, w: product.apply(x * 1, w))
+    for k in range(5):
+        found = []
+        for call in (lambda x, w: product.apply(x * 1, w), compiled):
+            product.backward = staticmethod(original if k < 3 else lambda ctx, g: (g * 7, g))
+            x, w = (tandem.arange(3.0) + k).requires_grad_(), tandem.ones(3, requires_grad=True)
+            y = call(x, w)
+            if when == "between call and backward":
+                product.backward = staticmethod(lambda ctx, g: (g * 100, g))
+            y.sum().backward()
+            found.append((y.tolist(), x.grad.tolist(), w.grad.tolist()))
+        assert found[0] == found[1]
+
+
+def test_steps_outside_of_a_network_that_rounds():
+    """Its derivative passes the rounding as if it were not there."""
+
+    class Rounded(tandem.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, steps):
+            return (x * steps).round() / steps
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(3, 8), nn.Linear(8, 1)
+
+        def forward(self, x):
+            return self.last(Rounded.apply(self.first(x).tanh(), 4))
+
+    losses = []
+    for wrap in (lambda m: m, tandem.compile):
+        tandem.manual_seed(0)
+        net = Net()
+        model, optimizer = wrap(net), tandem.optim.Adam(net.parameters(), lr=0.05)
+        for _ in range(6):
+            optimizer.zero_grad()
+            loss = model(tandem.randn(5, 3)).square().mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    assert losses[:6] == losses[6:]

@@ -414,12 +414,17 @@ KEPT = Box(n=0, items=[], g=iter(range(1000)), t=vector(1, 2), generator=tandem.
 class Square(tandem.autograd.Function):
     @staticmethod
     def forward(ctx, x):
-        ctx.save_for_backward(x)
+        ctx.twice = x * 2
         return x * x
 
     @staticmethod
     def backward(ctx, g):
-        return 2 * ctx.saved_tensors[0] * g
+        return ctx.twice * g
+
+
+def hooked(x):
+    x.register_hook(lambda g: g * 2)
+    return x
 
 
 def leaves_a_mode(x):
@@ -437,7 +442,8 @@ REASONS = {
     "NumPy": (lambda x: x * float(np.random.rand() < 2), "a call of"),
     "print": (lambda x: print(end="") or x * 2, "a call of builtins.print"),
     "an iterator": (lambda x: x * next(KEPT.g), "an iterator that was there before is advanced"),
-    "a custom Function": (lambda x: Square.apply(x * 2), ""),
+    "a custom Function": (lambda x: Square.apply(x * 2), "a custom Function that keeps other things"),
+    "a hook": (lambda x: hooked(x * 2), "holds hooks"),
     "a result that is an object": (lambda x: types.SimpleNamespace(x=x * 2), "a call of types.SimpleNamespace"),
     "a result that is a set": (lambda x: {1, x.ndim}, "a result is an object of type set"),
     "a mode": (leaves_a_mode, "it leaves a mode of the thread changed"),
@@ -448,7 +454,7 @@ REASONS = {
 def test_reasons(name):
     body, words = REASONS[name]
     compiled = tandem.compile(body)
-    x = vector(1, 2, requires_grad=True) if name == "a custom Function" else vector(1, 2)
+    x = vector(1, 2, requires_grad=name in ("a custom Function", "a hook"))
     with tandem.set_grad_enabled(True):
         assert words in compiled.explain(x), compiled.explain(x)
         for _ in range(3):
