@@ -137,7 +137,7 @@ class Function:
         tensor(12.)
     """
 
-    _context_class: ClassVar[type[FunctionCtx]]
+    _context_class: ClassVar[type[FunctionCtx]] = FunctionCtx
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Make the class of its contexts, through which its static methods and constants can be reached."""
