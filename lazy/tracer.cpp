@@ -337,7 +337,9 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
 void Tracer::dropGrads() {
   for (Grad& s : grads_) {
     const AutogradMeta* m = metaOf(s.tensor.get());
-    if (!s.written || s.readFirst || m == nullptr || !m->grad.defined()) continue;
+    // What is passed has no gradient before.
+    const bool unseen = !s.readFirst || (!s.definedAtStart && outerTensor(s.tensor.get()).argument >= 0);
+    if (!s.written || !unseen || m == nullptr || !m->grad.defined()) continue;
     s.dropped = true;
     autograd::setGrad(Tensor(s.tensor), {});
   }

@@ -35,7 +35,7 @@ class Tracer final : public GradObserver {
                                         const std::function<TensorImpl*(TensorImpl*)>& known, std::string& reason,
                                         bool dry = false);
   /// Before `finish`: sets to None the gradients that the body leaves in tensors whose earlier gradients it did not
-  /// look at. Later calls of the body see no difference.
+  /// look at, and in arguments, which have none before. Later calls of the body see no difference.
   void dropGrads();
   /// Ends the recording of any other body, and runs what was recorded.
   void flush();

@@ -223,6 +223,7 @@ class _Traced:
     def _trace(self, state: State) -> Any:
         """Traces the function until a trace is proved to be what later calls do, and leaves all as it was."""
         for _ in range(4):
+            self._forget_gradients()
             before, with_gradients = state.snapshot(), state.with_gradients()
             dry = self._watched(lambda: _C._trace_dry(self.compiled, self.args, self.kwargs), before)
             if dry is not None:
@@ -232,11 +233,13 @@ class _Traced:
                 if not self.training:
                     return result
                 before = state.snapshot()
+                self._forget_gradients()
                 # Which gradients a step makes is seen by taking it.
                 result = self._watched(lambda: self.compiled(*self.args, **self.kwargs), before)
             made = state.find_made()
             after, new_gradients = state.snapshot(), state.with_gradients() - with_gradients
             before()
+            self._forget_gradients()
             known = _C._is_known(self.compiled, self.args, self.kwargs)
             # The first step of an optimizer makes its state, and one that adds to gradients makes those. It is kept:
             # the program goes on from there.
@@ -247,6 +250,11 @@ class _Traced:
         raise RuntimeError(
             f"export: {self.name}: the function cannot be saved: {self.compiled.explain(*self.args, **self.kwargs)}"
         )
+
+    def _forget_gradients(self) -> None:
+        """Arguments come without a gradient: one that a call adds to an argument is no one's afterwards."""
+        for _, tensor in self.arguments:
+            tensor.grad = None
 
     def fit(self, state: State) -> None:
         """Traces the function again where other entries have made state that it looks at."""

@@ -10,7 +10,7 @@ from exporting import TARGET, Jobs, raw, same
 import tandem
 from tandem import nn
 from tandem.autograd import grad
-from tandem.export import Dim, Entry, entries, export
+from tandem.export import Dim, Entry, entries, export, training_step
 
 
 class Potential(nn.Module):
@@ -116,6 +116,58 @@ def test_residuals(body, tmp_path):
             assert same(raw(one), raw(other))
         jobs.add(program, "forward", [x], list(found))
     assert jobs.run() == []
+
+
+@pytest.mark.parametrize("sized", [False, True])
+@pytest.mark.parametrize("body", [flagged, detached, cloned, columns], ids=lambda body: body.__name__)
+def test_steps_on_residuals(body, sized):
+    """A whole step: `backward` passes the points too, which get a gradient that is no one's."""
+
+    def make():
+        tandem.manual_seed(1)
+        net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+        optimizer = tandem.optim.Adam(net.parameters(), lr=0.01)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = sum(part.square().mean() for part in body(net, x))
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        step(tandem.ones(3, 2))
+        return net, step
+
+    net, step = make()
+    program = training_step(
+        make()[1],
+        (tandem.randn(3, 2),),
+        dynamic_shapes=({0: Dim("n", min=2, max=9)},) if sized else None,
+        targets=[TARGET],
+    )
+    for count in (3, 5, 4, 3) if sized else (3, 3, 3):
+        x = tandem.randn(count, 2)
+        found = program(x)
+        assert same(raw(found), raw(step(x.clone())))
+        assert x.grad is None and not x.requires_grad
+    for name, value in net.state_dict().items():
+        assert same(raw(program.state_dict[name]), raw(value))
+
+
+def test_gradients_of_arguments():
+    """They come with none, whatever the example had, which keeps its own."""
+
+    def slopes(x):
+        x.requires_grad_()
+        (x * x * x).sum().backward()
+        return x.grad * 1
+
+    example = tandem.randn(3, requires_grad=True)
+    example.grad = tandem.ones(3)
+    program = export(slopes, (example,), targets=[TARGET])
+    assert example.grad.tolist() == [1, 1, 1]
+    for _ in range(2):
+        assert program(tandem.tensor([1.0, 2.0, 3.0])).tolist() == [3, 12, 27]
 
 
 def test_an_example_that_requires_grad():
