@@ -93,6 +93,18 @@ void ProgramMaker::addState(const NamedTensor& s) {
   data_.state.push_back({s.kind, s.name, memory, bytesTo(t, t->offset), t->dtype, t->shape, t->strides});
 }
 
+namespace {
+
+/// The user's line that first makes a tensor of a size that depends on data.
+std::string lineOfSize(const Plan& plan) {
+  for (const PlanInstr& i : plan.instrs)
+    if (i.kind == PlanInstr::Kind::Library && plan.library[i.function] == facts(OpCode::expect_size).name)
+      return i.line;
+  return {};
+}
+
+}  // namespace
+
 std::uint32_t ProgramMaker::memoryOf(const Tensor& t, const std::string& name) {
   t.materialize();
   const Ref<Storage>& s = t.impl()->storage;
@@ -174,8 +186,14 @@ EntryData ProgramMaker::entryOf(const Names& names, const CompiledTrace& trace, 
                                 std::vector<program::NumberData> numbers) {
   auto refuse = [&](const auto&... why) { fail<NotImplementedError>("export: ", names.entry, ": ", why...); };
   runsOn(names.entry, trace.plan->device);
-  if (!trace.sizes.empty())
-    refuse("a size depends on data, and a saved program is for the sizes that it was traced with");
+  if (!trace.sizes.empty()) {
+    const std::string line = lineOfSize(*trace.plan);
+    refuse(
+        line, line.empty() ? "" : ": ",
+        "a size depends on data (of a mask's selection, nonzero, unique, bincount ...), and a saved program is for the "
+        "sizes that it was traced with. Use tandem.where or index_add in place of what is selected, or return the "
+        "tensor and select outside, between two entries");
+  }
   if (trace.differentiable) refuse("a result requires a gradient: detach it, or export with_gradients");
   checkGradients(names.entry, trace);
   // In which place callers pass what the trace knows by number.

@@ -440,5 +440,9 @@ def test_errors_say_the_way_out():
     ):
         with pytest.raises(RuntimeError, match=text):
             export(f, (tandem.ones(2),))
+    for f in (lambda x: x[x > 0].sum(), lambda x: x.nonzero(), lambda x: tandem.unique(x) * 2):
+        line = rf"test_state.py:{f.__code__.co_firstlineno}: a size depends on data .* Use tandem.where"
+        with pytest.raises(NotImplementedError, match=line):
+            export(f, (tandem.ones(2),))
     with pytest.raises(TypeError, match=r"net is a Linear; .* Bind it: functools.partial\(function, net=...\)"):
         training_step(a_step, (tandem.ones(1, 2), nn.Linear(2, 1), optimizer))
