@@ -5,7 +5,6 @@
 
 #include "eager/host.h"
 #include "eager/ops.h"
-#include "ir/schema/index_use.h"
 #include "lazy/plan_cache.h"
 #include "lazy/session.h"
 #include "runtime/base/attrs.h"
@@ -41,14 +40,26 @@ bool Session::canWait(const OpFacts& f, std::span<const Operand> operands, std::
     asked_ = f.failure == OpFailure::Values;
     return true;
   }
-  if (const auto use = indexUse(f.code, operands.size(), attrs))
-    if (!indicesFit(operands.subspan(use->first, use->count), operands[0].tensor(), use->dim, use->wraps)) return false;
   AttrReader reader(attrs);
   switch (f.code) {
+  case OpCode::gather:
+  case OpCode::scatter_add:
+  case OpCode::scatter_plain:
+  case OpCode::scatter_combine:
+  case OpCode::index_select:
+  case OpCode::index_add_plain:
+    return indicesFit(operands.subspan(1, 1), operands[0].tensor(), reader.integer(), false);
+  case OpCode::index_get:
+    return indicesFit(operands.subspan(1), operands[0].tensor(), reader.integer(), true);
+  case OpCode::index_put_plain:
+    return indicesFit(operands.subspan(2), operands[0].tensor(), reader.integer(), true);
   case OpCode::bag_sum:
-  case OpCode::bag_max:
+  case OpCode::bag_max: {
     // The offsets of an index of one dim are checked with it.
-    return operands[1].tensor().dim() != 1 || offsetsFit(operands[2].tensor(), operands[1].tensor().numel());
+    const bool offsets = operands[1].tensor().dim() == 1;
+    return indicesFit(operands.subspan(1, 1), operands[0].tensor(), 0, false) &&
+           (!offsets || offsetsFit(operands[2].tensor(), operands[1].tensor().numel()));
+  }
   case OpCode::class_indices: {
     const std::int64_t classes = reader.integer();
     return classesFit(operands[0].tensor(), classes, reader.integer());

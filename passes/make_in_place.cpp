@@ -6,11 +6,8 @@
 //   - the operations stand in the order in which they run
 //
 // Where order alone cannot achieve that, a `td.copy` does. Orders that memory asks for are edges beside those of data;
-// an edge is added only if it closes no circle. Library calls that read integers may find a bad index and fail, so they
-// come before the first change of an input, which others can see. Without improvement everything is copied.
-#include <algorithm>
-#include <queue>
-
+// an edge is added only if it closes no circle. Library calls that may fail (a bad index, a matrix without a factor) come
+// before the first change of an input, which others can see. Without improvement everything is copied.
 #include "passes/ordering.h"
 #include "passes/passes.h"
 #include "passes/windows.h"
@@ -145,14 +142,10 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     order.add(write.getBase().getDefiningOp(), write);
   }
 
-  // Library calls with integer operands: the indices among these are checked when they run.
   static llvm::SmallVector<mlir::Operation*> mayFail(mlir::Block* block) {
     llvm::SmallVector<mlir::Operation*> calls;
     for (auto call : block->getOps<td::LibraryOp>())
-      if (llvm::any_of(call.getInputs(), [](mlir::Value v) {
-            return td::isTensorType(v.getType()) && !isFloating(td::dtypeOf(v.getType()));
-          }))
-        calls.push_back(call);
+      if (facts(call.getOp().getCode()).failure != OpFailure::Never) calls.push_back(call);
     return calls;
   }
 

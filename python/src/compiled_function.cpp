@@ -240,6 +240,9 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
       tracer->undo();
       call.scalars.insert(call.scalars.end(), active.values.begin(), active.values.end());
     }
+  } catch (const UnfinishedRun&) {
+    tracer->undo();
+    throw;
   } catch (const Error&) {
     if (!observer.proved()) throw;
     if (dry) {
@@ -351,6 +354,8 @@ PyObject* replay(Function& f, CallSignature& call, ArgumentLeaves* leaves, const
     } catch (const InternalError&) {
       throw;
     } catch (const PythonError&) {
+      throw;
+    } catch (const UnfinishedRun&) {
       throw;
     } catch (const Error&) {
       // Nothing was written. The body, run eagerly, fails as an eager call does and leaves what that leaves.

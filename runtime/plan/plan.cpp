@@ -133,22 +133,34 @@ void loadKernels(Plan& plan, const KernelModule* module) {
   runs.prepare(launchesOf(plan));
 }
 
-void runInstructions(const Plan& plan, const PlanWorkspace& work) {
-  for (std::size_t i = 0; i < plan.instrs.size(); ++i) {
-    const PlanInstr& instr = plan.instrs[i];
-    std::uint32_t start = plan.starts[i];
-    switch (instr.kind) {
-    case PlanInstr::Kind::Kernel:
-      launch(plan.device, *plan.loaded[instr.function], &work.blocks[start], instr.space);
-      break;
-    case PlanInstr::Kind::Library:
-      runLibrary(plan, instr, std::span(work.views).subspan(start, instr.operands.size()), work.slots);
-      break;
-    case PlanInstr::Kind::Copy:
-      copy(plan.device, work.views[start], work.views[start + 1]);
-      break;
-    }
+void runInstruction(const Plan& plan, const PlanWorkspace& work, std::size_t i) {
+  const PlanInstr& instr = plan.instrs[i];
+  const std::uint32_t start = plan.starts[i];
+  switch (instr.kind) {
+  case PlanInstr::Kind::Kernel:
+    return launch(plan.device, *plan.loaded[instr.function], &work.blocks[start], instr.space);
+  case PlanInstr::Kind::Library:
+    return runLibrary(plan, instr, std::span(work.views).subspan(start, instr.operands.size()), work.slots);
+  case PlanInstr::Kind::Copy:
+    return copy(plan.device, work.views[start], work.views[start + 1]);
   }
+}
+
+void runInstructions(const Plan& plan, const PlanWorkspace& work) {
+  std::size_t i = 0;
+  try {
+    for (; i < plan.instrs.size(); ++i) runInstruction(plan, work, i);
+  } catch (const OutOfMemoryError& e) {
+    // Library functions take memory while they run. What else they fail by comes before the first change.
+    if (i <= plan.firstChange) throw;
+    throw UnfinishedRun(strcat(e.what(), ", in the middle of a run: what it changes in place is changed in part"));
+  }
+}
+
+bool writesToInput(const Plan& plan, const PlanInstr& instr) {
+  const std::size_t numInputs = instr.kind == PlanInstr::Kind::Copy ? 1 : instr.numInputs;
+  return std::any_of(instr.operands.begin() + static_cast<std::ptrdiff_t>(numInputs), instr.operands.end(),
+                     [&](auto& o) { return !o.absent && plan.buffers[o.buffer].kind == PlanBuffer::Kind::Input; });
 }
 
 }  // namespace
@@ -198,6 +210,9 @@ void resolvePlan(Plan& plan, const KernelModule* module) {
       break;
     }
   }
+  plan.firstChange = static_cast<std::size_t>(
+      std::ranges::find_if(plan.instrs, [&](const PlanInstr& i) { return writesToInput(plan, i); }) -
+      plan.instrs.begin());
   loadKernels(plan, module);
 }
 

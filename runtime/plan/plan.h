@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/base/intrusive.h"
 #include "runtime/base/scalar.h"
 #include "runtime/device/device.h"
@@ -95,6 +96,7 @@ struct Plan {
 
   // resolved by `resolvePlan`
   std::uint64_t number = 0;           // of what is resolved, no two alike in a process
+  std::size_t firstChange = 0;        // the first instruction that writes to an input
   bool checksSizes = false;           // and waits for what it finds: sizes that depend on data
   std::int64_t elements = 0;          // that the instructions go through, together
   std::vector<const Kernel*> loaded;  // the kernels
@@ -133,6 +135,12 @@ struct PlanWorkspace {
   std::vector<Scalar> slots;
   std::vector<std::int64_t> blocks;
   std::vector<ArrayView> views;
+};
+
+/// Memory ran out in the middle of a run, after it had changed what others can see: it cannot be made again.
+class UnfinishedRun : public OutOfMemoryError {
+ public:
+  using OutOfMemoryError::OutOfMemoryError;
 };
 
 /// Runs the instructions in order. Errors of library calls (index checks) carry the instruction's line.

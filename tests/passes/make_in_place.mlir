@@ -181,6 +181,18 @@ func.func @may_fail(%x: tensor<4xf32>, %v: tensor<2xf32>, %i: tensor<2xi64>, %t:
 
 // -----
 
+// CHECK-LABEL: @matrix_without_factor
+// So may one that factors a matrix, whatever its operands are.
+func.func @matrix_without_factor(%x: tensor<4xf32>, %v: tensor<2xf32>, %a: tensor<3x3xf32>) {
+  // CHECK-NEXT: td.library<cholesky_plain>
+  // CHECK-NEXT: td.write %arg1 into %arg0
+  %0 = td.write %v into %x strides [1] offset 0 : tensor<2xf32> into tensor<4xf32>
+  %1:2 = td.library<cholesky_plain>(%a) [1] : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<i32>)
+  td.return %0, %1#0 into [0, -1] : tensor<4xf32>, tensor<3x3xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @into_input
 // Elements are computed right into the input that they are of, once all others have read it.
 // CHECK: %[[P:.*]] = td.library<matmul_plain>

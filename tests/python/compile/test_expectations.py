@@ -135,3 +135,67 @@ def test_labels_are_checked_where_a_recording_is_followed(weighted, smoothing):
                 continue
             got = grad(target)
         assert got.tolist() == wanted.tolist()
+
+
+def updates_after(check):
+    """A function that computes with `check`, then adds its argument to a tensor of its own: all is there for that when
+    it begins."""
+    seen = T.ones(3, 3)
+
+    def function(*args):
+        out = check(*args)
+        seen.add_(args[0])
+        return out
+
+    return function, seen
+
+
+FAIL_BEFORE_UPDATES = {
+    "factor": (lambda a: T.linalg.cholesky(a), T.eye(3), -T.eye(3)),
+    "index": (lambda a, i: a[i], (T.eye(3), tensor([2])), (T.eye(3), tensor([3]))),
+    "index read before in what is larger": (
+        lambda a, i: T.arange(5).index_select(0, i).sum() + a.index_add(0, i, T.ones(1, 3)),
+        (T.eye(3), tensor([2])),
+        (T.eye(3), tensor([4])),
+    ),
+    "class": (lambda a, t: F.cross_entropy(a, t), (T.eye(3), tensor([0, 1, 2])), (T.eye(3), tensor([0, 1, 3]))),
+}
+
+
+@pytest.mark.parametrize("name", FAIL_BEFORE_UPDATES)
+def test_what_fails_comes_before_what_changes_tensors(name):
+    check, good, bad = FAIL_BEFORE_UPDATES[name]
+    good, bad = ((a,) if isinstance(a, tandem.Tensor) else a for a in (good, bad))
+    states = []
+    for wrap in (lambda f: f, tandem.compile):
+        function, seen = updates_after(check)
+        function = wrap(function)
+        function(*good), function(*good)
+        with pytest.raises(Exception) as raised:  # noqa: PT011 - whichever eager raises
+            function(*bad)
+        states.append((raised.type, seen.tolist()))
+        function(*good)
+        states[-1] += (seen.tolist(),)
+    assert states[0] == states[1]
+
+
+def test_sizes_that_were_the_same_by_chance():
+    # At first the indices are read in two tensors of one size, so that the second reading cannot fail.
+    w, seen = T.zeros(6, 3), T.zeros(3, 3)
+
+    @tandem.compile
+    def function(x, i):
+        rows = x.index_select(0, i)
+        seen.add_(x.mT @ x)
+        return w.index_add(0, i, rows)
+
+    for size in (6, 6, 5):
+        function(T.ones(size, 3), tensor([4]))
+    before = seen.tolist()
+    with pytest.raises(IndexError):
+        function(T.ones(9, 3), tensor([8]))
+    assert seen.tolist() == (T.tensor(before) + 9).tolist()  # as in eager, which changes it first
+    function(T.ones(9, 3), tensor([4]))
+    with pytest.raises(IndexError):
+        function(T.ones(9, 3), tensor([8]))
+    assert seen.tolist() == (T.tensor(before) + 27).tolist()
