@@ -121,9 +121,9 @@ class Op<string n, string k, string p> {
                           !if(!lt(!find(params, ","), 0), "Same", "Broadcast"),
                         !eq(kind, "Reduction"): "Reduced",
                         true: "");
-  // The dtypes taken: Any, Number (any but bool), Floating, Wide (float32, float64), Integer, Integral. The dtype of
-  // the result: First (operand's), FirstAndIndices, Promote, Float, Sum, as the dtype rules of these names; Bool,
-  // Int64, Float64; or words. Both follow from the dtype rule, where that says something of dtypes.
+  // The dtypes taken: Any, Number (any but bool), Floating, FloatingOrInt64, Wide (float32, float64), Integer,
+  // Integral. The dtype of the result: First (operand's), FirstAndIndices, Promote, Float, Sum, as the dtype rules of
+  // these names; Bool, Int64, Float64; or words. Both follow from the dtype rule, where that says something of dtypes.
   bit byTypes = !not(!or(!eq(types, "Rule"), !eq(types, "Raw"), !eq(types, "Explicit")));
   string accepts = !if(byTypes, domain, "");
   string gives = !cond(!not(byTypes): "",

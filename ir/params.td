@@ -67,6 +67,7 @@ def : Wording<"shapes", "Size", "the result has the shape `size`">;
 def : Wording<"accepts", "Any", "any">;
 def : Wording<"accepts", "Number", "any but bool">;
 def : Wording<"accepts", "Floating", "floating-point">;
+def : Wording<"accepts", "FloatingOrInt64", "floating-point or int64">;
 def : Wording<"accepts", "Wide", "float32 or float64">;
 def : Wording<"accepts", "Integer", "integers, not bool">;
 def : Wording<"accepts", "Integral", "integers or bool">;

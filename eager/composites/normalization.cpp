@@ -159,6 +159,7 @@ Tensor local_response_norm(const Tensor& x, std::int64_t size, double alpha, dou
   if (x.dim() < 3)
     fail<ValueError>("Expected 3D or higher dimensionality                          input (got ", x.dim(),
                      " dimensions)");
+  if (x.dtype() == DType::Bool) fail("local_response_norm not implemented for 'bool'");
   if (x.numel() == 0) return clone(x);
   Dims flat{x.size(0), 1, x.size(1), -1};
   Tensor squares = pad(reshape(square(x), flat), Dims{0, 0, size / 2, (size - 1) / 2}, "constant", 0.0);

@@ -62,7 +62,9 @@ Tensor maximaAlone(const char* op, std::size_t n, const Tensor& x, DimsRef kerne
 Tensor means(const char* op, std::size_t n, const Tensor& x, DimsRef kernel, const Given& stride, DimsRef padding,
              bool ceilMode, bool countPadding, std::optional<std::int64_t> divisor) {
   if (divisor && *divisor == 0) fail(op, ": divisor must be not zero");
-  if (x.dtype() == DType::Bool) fail("\"", op, "\" not implemented for 'Bool'");
+  // A sum of windows of shorter integers is seldom one of them.
+  if (!isFloating(x.dtype()) && x.dtype() != DType::Int64)
+    fail("\"", op, "\" not implemented for '", dtypeName(x.dtype()), "'");
   Windows w(op, n, x, kernel, stride, padding, Dims{1}, ceilMode);
   return avg_pool_plain(x, w.kernel, w.stride, w.padding, w.size, countPadding, divisor.value_or(0));
 }

@@ -86,7 +86,7 @@ def : Composite<"local_response_norm",
   let forms = ["nn"];
   let summary = "x / (k + alpha * mean of squares over `size` neighbouring channels)^beta.";
   let shapes = "Same";
-  let accepts = "Any";
+  let accepts = "FloatingOrInt64";
   let gives = "Float";
   let example = [{
     >>> F.local_response_norm(tandem.ones(1, 3, 2), 2, alpha=1.)

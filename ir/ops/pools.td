@@ -164,7 +164,7 @@ def : Composite<"avg_pool1d",
                 "unless told.";
   let shapes = "`input` [N, C, *]; the result has (L + 2 padding - kernel_size) // stride + 1 in place of a last size "
                "L, rounded up if ceil_mode. N may be absent";
-  let accepts = "Number";
+  let accepts = "FloatingOrInt64";
   let gives = "First";
   let example = [{
     >>> F.avg_pool1d(tandem.tensor([[1., 3., 2., 6.]]), 2)
@@ -180,7 +180,7 @@ def : Composite<"avg_pool2d",
                 "count unless told.";
   let shapes = "`input` [N, C, *]; the result has (L + 2 padding - kernel_size) // stride + 1 in place of a last size "
                "L, rounded up if ceil_mode. N may be absent";
-  let accepts = "Number";
+  let accepts = "FloatingOrInt64";
   let gives = "First";
   let example = [{
     >>> F.avg_pool2d(tandem.arange(16.).reshape(1, 4, 4), 2)
@@ -198,7 +198,7 @@ def : Composite<"avg_pool3d",
                 "count unless told.";
   let shapes = "`input` [N, C, *]; the result has (L + 2 padding - kernel_size) // stride + 1 in place of a last size "
                "L, rounded up if ceil_mode. N may be absent";
-  let accepts = "Number";
+  let accepts = "FloatingOrInt64";
   let gives = "First";
   let example = [{
     >>> F.avg_pool3d(tandem.ones(1, 4, 4, 4), 2).shape

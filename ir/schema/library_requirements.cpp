@@ -206,7 +206,9 @@ void average(Call c, DimsRef in, DimsRef out, AttrReader r) {
   windows(c, in, out, kernel, stride, padding, {});
   r.boolean();
   const std::int64_t divisor = r.integer();
-  need(c, isFloating(c.inputs[0].dtype) || divisor >= 0, "integers divided by a negative number");
+  const DType t = c.inputs[0].dtype;
+  need(c, isFloating(t) || t == DType::Int64, "means of short integers");
+  need(c, isFloating(t) || divisor >= 0, "integers divided by a negative number");
 }
 void avgPool(Call c) {
   AttrReader r(c.attrs);
@@ -217,6 +219,7 @@ void avgPool(Call c) {
 void avgPoolGrad(Call c) {
   AttrReader r(c.attrs);
   const DimsRef in = r.list();
+  need(c, isFloating(c.inputs[0].dtype), "a gradient of integers");
   average(c, in, lastSizes(c, c.inputs[0], in.size()), r);
 }
 void maxPoolGrad(Call c) {

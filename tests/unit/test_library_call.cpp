@@ -84,10 +84,13 @@ TEST(LibraryCall, RefusesWhatFunctionsBelieve) {
        {meta({1, 3, 3, 3}), meta({3, 2, 3, 3})},
        {meta({1, 2, 6, 6})},
        {4, 1, 2, 6, 6, 2, 1, 1, 2, 0, 0, 2, 1, 1, 1}},
-      // Windows behind the input, an index for fewer elements, a divisor for integers that overflows.
+      // Windows behind the input, an index for fewer elements, integers divided by what overflows or by 0 of their
+      // type.
       {"max_pool_values", {meta({4})}, {meta({9})}, {1, 2, 1, 2, 1, 0, 1, 1, 1, 9}},
       {"max_pool_grad", {meta({2, 2}), meta({2}, kLong)}, {meta({2, 4})}, {1, 4}},
       {"avg_pool_plain", {meta({4}, kLong)}, {meta({2}, kLong)}, {1, 2, 1, 2, 1, 0, 1, 2, 0, -1}},
+      {"avg_pool_plain", {meta({4}, DType::UInt8)}, {meta({2}, DType::UInt8)}, {1, 2, 1, 2, 1, 0, 1, 2, 0, 256}},
+      {"avg_pool_grad", {meta({2}, kLong)}, {meta({4}, kLong)}, {1, 4, 1, 2, 1, 2, 1, 0, 1, 2, 0, 0}},
       {"unfold_windows", {meta({1, 1, 2, 2})}, {meta({1, 9, 1})}, {2, 3, 3, 2, 1, 1, 2, 0, 0, 2, 1, 1}},
       {"fold_windows", {meta({1, 4, 5})}, {meta({1, 1, 3, 3})}, {2, 3, 3, 2, 2, 2, 2, 1, 1, 2, 0, 0, 2, 1, 1}},
       // A piece outside, more pieces than numbers, a window outside, a value that does not broadcast.

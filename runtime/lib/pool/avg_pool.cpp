@@ -132,10 +132,9 @@ template <class C>
 
 template <class C>
 [[gnu::always_inline]] inline C quotient(C sum, std::int64_t n) {
-  if constexpr (std::is_same_v<C, bool>)
-    return sum;
-  else
-    return static_cast<C>(sum / static_cast<C>(n));
+  // The least integer has no negative.
+  if (std::is_integral_v<C> && n == -1) return static_cast<C>(0 - static_cast<std::uint64_t>(sum));
+  return sum / static_cast<C>(n);
 }
 
 /// Divisors of the places of one output row, all depths and rows of the window counted in.
@@ -322,14 +321,14 @@ void avg_pool(const LibraryCall& call) {
   if (out.numel() == 0) return;
   Average a = readAverage(attrs, spatialSizes(call.inputs[0].shape, size.size()), size);
   const Windows windows(a);
-  if (channelsLast(call.inputs[0], size.size()))
-    return withType(out.dtype, [&](auto tag) {
-      using C = typename Element<typename decltype(tag)::Type>::Compute;
-      averageByChannels<C>(a, windows, call.inputs[0], out);
-    });
+  const bool integers = out.dtype == DType::Int64;
+  if (!integers && !isFloating(out.dtype)) fail<InternalError>("avg_pool of ", dtypeName(out.dtype));
+  if (!integers && channelsLast(call.inputs[0], size.size()))
+    return withFloating(
+        out.dtype, [&](auto tag) { averageByChannels<typename decltype(tag)::Type>(a, windows, call.inputs[0], out); });
   Contiguous x(call.inputs[0]);
-  withType(out.dtype, [&](auto tag) {
-    using C = typename Element<typename decltype(tag)::Type>::Compute;
+  const auto average = [&](auto tag) {
+    using C = typename decltype(tag)::Type;
     const std::int64_t rows = a.pool.axes[0].out * a.pool.axes[1].out;
     parallelFor(out.numel() / a.pool.outputSize() * rows, grainOf(2 * a.pool.work() / rows),
                 [&](std::int64_t begin, std::int64_t end) {
@@ -338,7 +337,8 @@ void avg_pool(const LibraryCall& call) {
                     averageRows<C>(a, windows, begin, end, {x.view()}, {out}, buffer.data());
                   });
                 });
-  });
+  };
+  integers ? average(TypeTag<std::int64_t>{}) : withFloating(out.dtype, average);
 }
 
 void avg_pool_grad(const LibraryCall& call) {
@@ -347,11 +347,12 @@ void avg_pool_grad(const LibraryCall& call) {
   AttrReader attrs(call.attrs);
   DimsRef inputSize = attrs.list();
   if (out.numel() == 0) return;
+  if (!isFloating(out.dtype)) fail<InternalError>("avg_pool_grad of ", dtypeName(out.dtype));
   Average a = readAverage(attrs, inputSize, spatialSizes(grad.view().shape, inputSize.size()));
   const Windows windows(a);
   std::int64_t n = a.pool.inputSize();
-  withType(out.dtype, [&](auto tag) {
-    using C = typename Element<typename decltype(tag)::Type>::Compute;
+  withFloating(out.dtype, [&](auto tag) {
+    using C = typename decltype(tag)::Type;
     const Stretches<C> g{grad.view()};
     const Stretches<C> planes{out};
     parallelFor(out.numel() / n, grainOf(2 * (a.pool.work() + n)), [&](std::int64_t begin, std::int64_t end) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -10,6 +11,11 @@
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
+
+template <class T, int N>
+struct Vector {
+  using Type [[gnu::vector_size(N * sizeof(T))]] = T;
+};
 
 inline constexpr std::int64_t kPad = 8;  // rows are worked on in whole vectors of this many
 
@@ -45,10 +51,7 @@ class ByColumns {
       for (std::int64_t oh = 0; oh < h.out; ++oh) {
         const Span depth = d.inside(od);
         const Span rows = h.inside(oh);
-        std::fill_n(best_.data(), width_, kLowest<C>);
-        std::fill_n(rows_.data(), width_, static_cast<Row>(depth.first * h.size + rows.first));
-        for (std::int64_t i = depth.first; i < depth.end; i += d.dilation)
-          for (std::int64_t j = rows.first; j < rows.end; j += h.dilation) takeRow(x, i * h.size + j);
+        takeRows(x, depth, rows);
         for (std::int64_t o = 0; o < w.out; ++o) {
           const Found found = largest(w.inside(o), w.dilation);
           *values++ = found.value;
@@ -64,17 +67,52 @@ class ByColumns {
     std::int64_t place;
   };
 
-  [[gnu::always_inline]] void takeRow(const C* x, std::int64_t row) {
-    const C* from = x + row * width_;
-    C* best = best_.data();
-    Row* rows = rows_.data();
-    const auto number = static_cast<Row>(row);
-    for (std::int64_t k = 0; k < width_; ++k) {
-      const bool better = replaces(from[k], best[k]);
-      best[k] = better ? from[k] : best[k];
-      rows[k] = better ? number : rows[k];
+  [[gnu::always_inline]] void takeRows(const C* x, Span depth, Span rows) {
+    constexpr int longest = 32 / sizeof(C);
+    if (width_ >= 4 * longest)
+      takeColumns<longest, 4>(x, depth, rows);
+    else if (width_ >= longest)
+      takeColumns<longest, 1>(x, depth, rows);
+    else if (longest > 4 && width_ >= 4)
+      takeColumns<4, 1>(x, depth, rows);
+    else
+      takeColumns<1, 1>(x, depth, rows);
+  }
+
+  /// `Many` vectors of columns stay in registers while the rows go by. The last ones have some columns of those before
+  /// once more.
+  template <int N, int Many>
+  [[gnu::always_inline]] void takeColumns(const C* x, Span depth, Span rows) {
+    using V = typename Vector<C, N>::Type;
+    using Rows = typename Vector<Row, N>::Type;
+    const PoolAxis& d = pool_.axes[0];
+    const PoolAxis& h = pool_.axes[1];
+    for (std::int64_t next = 0; next < width_; next += N * Many) {
+      const std::int64_t k = std::min(next, width_ - N * Many);
+      V best[Many];
+      Rows at[Many];
+      for (int m = 0; m < Many; ++m) {
+        best[m] = V{} + kLowest<C>;
+        at[m] = Rows{} + static_cast<Row>(depth.first * h.size + rows.first);
+      }
+      for (std::int64_t i = depth.first; i < depth.end; i += d.dilation)
+        for (std::int64_t j = rows.first; j < rows.end; j += h.dilation) {
+          const Rows row = Rows{} + static_cast<Row>(i * h.size + j);
+          const C* from = x + (i * h.size + j) * width_ + k;
+          for (int m = 0; m < Many; ++m) {
+            V v;
+            std::memcpy(&v, from + m * N, sizeof v);
+            auto better = v > best[m];
+            if constexpr (std::is_floating_point_v<C>) better |= v != v;
+            best[m] = better ? v : best[m];
+            at[m] = better ? row : at[m];
+          }
+        }
+      std::memcpy(best_.data() + k, best, sizeof best);
+      std::memcpy(rows_.data() + k, at, sizeof at);
     }
   }
+
   [[gnu::always_inline]] Found largest(Span columns, std::int64_t step) const {
     Found found{best_[columns.first], rows_[columns.first] * width_ + columns.first};
     for (std::int64_t k = columns.first + step; k < columns.end; k += step) {

@@ -1,11 +1,12 @@
-// Maxima of narrow windows of floating elements, without their places, read straight from the input. Of equal ones that
-// in the first place is the maximum, of several NaN the last.
+// Maxima of narrow windows of floating elements, read straight from the input. Of equal ones that in the first place is
+// the maximum, of several NaN the last.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/lib/pool/max_by_columns.h"
@@ -13,11 +14,6 @@
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
-
-template <class T, int N>
-struct Vector {
-  using Type [[gnu::vector_size(N * sizeof(T))]] = T;
-};
 
 /// A vector of 32 bytes, or of four elements at least; or one element.
 template <class T, int N>
@@ -52,6 +48,13 @@ struct Lanes {
     const int j = i % (N / 2);
     return j / half * kLane + j % half + (i < N / 2 ? 0 : half);
   }
+};
+
+/// In the place of the type of places: there are none.
+struct NoPlace {
+  NoPlace() = default;
+  template <class N>
+  explicit NoPlace(N) {}
 };
 
 /// Element by element, which leaves `v` in its register.
@@ -99,15 +102,18 @@ class Pairs {
   }
 
   /// Unless it may meet `Nans`, it only finds out whether there are any, from a sum of all elements, which may also be
-  /// NaN of infinities.
+  /// NaN of infinities. Those it takes one by one: they are rare.
   template <bool Nans>
   [[gnu::always_inline]] bool band(const T* x, T* values, std::int64_t rows) {
     const std::int64_t n = rows * down_ * columns_;
     T* pairs = down_ == 1 ? values : pairs_.data();
-    const bool none = n >= kMost ? ofPairs<Nans, kMost>(x, n, pairs) : ofPairs<Nans, 1>(x, n, pairs);
+    const bool none =
+        !Nans && n >= kMost ? ofPairs<Nans, Nans ? 1 : kMost>(x, n, pairs) : ofPairs<Nans, 1>(x, n, pairs);
     if (!none) return false;
     if (down_ == 1) return true;
-    if (columns_ > 4 || kMost == 4)
+    if constexpr (Nans)
+      ofRows<Nans, 1>(rows, values);
+    else if (columns_ > 4 || kMost == 4)
       ofRows<Nans, kMost>(rows, values);
     else
       ofRows<Nans, 4>(rows, values);
@@ -174,110 +180,195 @@ class Pairs {
   Scratch<T> pairs_;
 };
 
-/// Windows of at most three columns that lie beside each other or two columns apart, in vectors for those inside of the
-/// input.
-template <class T>
+/// Windows of at most three columns that lie beside each other, or of two or three that lie two columns apart, in
+/// vectors for those inside of the input. `I`: what their places are counted in, as wide as `T`, or NoPlace.
+template <class T, class I>
 class Narrow {
  public:
   static bool serves(const Pool& pool) {
     const PoolAxis& w = pool.axes[2];
-    return w.dilation == 1 && (w.stride == 1 ? w.kernel <= 3 : w.stride == 2 && w.kernel == 2);
+    return w.dilation == 1 && w.kernel <= 3 && (w.stride == 1 || (w.stride == 2 && w.kernel >= 2));
   }
 
   explicit Narrow(const Pool& pool)
-      : d_(pool.axes[0]), h_(pool.axes[1]), w_(pool.axes[2]), rows_(d_.kernel * h_.kernel) {
+      : d_(pool.axes[0]), h_(pool.axes[1]), w_(pool.axes[2]), size_(pool.inputSize()), rows_(d_.kernel * h_.kernel) {
     const std::int64_t room = w_.size + w_.padding - w_.kernel;
     from_ = std::min(w_.out, (w_.padding + w_.stride - 1) / w_.stride);
     to_ = room < 0 ? from_ : std::clamp(room / w_.stride + 1, from_, w_.out);
   }
 
-  [[gnu::always_inline]] void run(const T* x, T* values) {
-    if (w_.stride == 2) return byLength<2, 2>(x, values);
-    if (w_.kernel == 1) return byLength<1, 1>(x, values);
-    if (w_.kernel == 2) return byLength<2, 1>(x, values);
-    byLength<3, 1>(x, values);
+  [[gnu::always_inline]] void run(std::int64_t planes, const T* x, T* values, std::int64_t* indices) {
+    x_ = x;
+    end_ = x + planes * size_;
+    values_ = values;
+    valuesEnd_ = values + planes * d_.out * h_.out * w_.out;
+    indices_ = indices;
+    if (w_.stride == 2) return w_.kernel == 2 ? byLength<2, 2>() : byLength<3, 2>();
+    if (w_.kernel == 1) return byLength<1, 1>();
+    if (w_.kernel == 2) return byLength<2, 1>();
+    byLength<3, 1>();
   }
 
  private:
+  static constexpr bool kPlaces = std::is_integral_v<I>;
+  /// Of several windows side by side: the maxima, the sum of all that they see, and the places of the maxima in the
+  /// rows of the first window.
+  template <int N>
+  struct Found {
+    using Places = typename Vector<std::conditional_t<kPlaces, I, std::int8_t>, N>::Type;
+    typename Vector<T, N>::Type best, sum;
+    Places at;
+  };
+
   template <int Kernel, int Stride>
-  [[gnu::always_inline]] void byLength(const T* x, T* values) {
+  [[gnu::always_inline]] void byLength() {
     constexpr int longest = 32 / sizeof(T);
-    const std::int64_t n = to_ - from_;
-    if (n >= longest) return plane<Kernel, Stride, longest>(x, values);
-    if (longest > 4 && n >= 4) return plane<Kernel, Stride, 4>(x, values);
-    plane<Kernel, Stride, 1>(x, values);
+    if (longest == 4 || to_ - from_ <= 4) return allPlanes<Kernel, Stride, 4>();
+    allPlanes<Kernel, Stride, longest>();
   }
 
   template <int Kernel, int Stride, int N>
-  [[gnu::always_inline]] void plane(const T* x, T* values) {
-    if (!rows<Kernel, Stride, N, false>(x, values)) rows<Kernel, Stride, N, true>(x, values);
+  [[gnu::always_inline]] void allPlanes() {
+    for (; x_ < end_; x_ += size_, values_ += d_.out * h_.out * w_.out) {
+      // A plane where there may be a NaN is taken again, one by one.
+      std::int64_t from = from_, to = to_;
+      while (!rows<Kernel, Stride, N>(from, to)) from = to = w_.out;
+      if constexpr (kPlaces) indices_ += d_.out * h_.out * w_.out;
+    }
   }
 
-  /// Unless it may meet `Nans`, it only finds out whether there are any, from a sum of all elements, which may also be
-  /// NaN of infinities.
-  template <int Kernel, int Stride, int N, bool Nans>
-  [[gnu::always_inline]] bool rows(const T* x, T* values) {
+  /// Windows `from` to `to` of each row in vectors, which only find out whether there is a NaN, from a sum of all
+  /// elements, which may also be NaN of infinities. The others one by one.
+  template <int Kernel, int Stride, int N>
+  [[gnu::always_inline]] bool rows(std::int64_t from, std::int64_t to) {
     typename Vector<T, N>::Type total{};
+    T* values = values_;
+    std::int64_t* indices = indices_;
     for (std::int64_t od = 0; od < d_.out; ++od)
       for (std::int64_t oh = 0; oh < h_.out; ++oh, values += w_.out) {
         const Span depth = d_.inside(od);
         const Span down = h_.inside(oh);
-        const T** end = rows_.data();
+        std::int64_t* end = rows_.data();
         for (std::int64_t i = depth.first; i < depth.end; i += d_.dilation)
-          for (std::int64_t j = down.first; j < down.end; j += h_.dilation) *end++ = x + (i * h_.size + j) * w_.size;
-        for (std::int64_t o = 0; o < from_; ++o) values[o] = edge(end, o);
-        for (std::int64_t o = to_; o < w_.out; ++o) values[o] = edge(end, o);
-        inside<Kernel, Stride, N, Nans>(end, from_ * Stride - w_.padding, values + from_, to_ - from_, total);
+          for (std::int64_t j = down.first; j < down.end; j += h_.dilation) *end++ = (i * h_.size + j) * w_.size;
+        const std::int64_t first = (depth.first * h_.size + down.first) * w_.size;
+        std::int64_t behind = to;
+        // Fewer than a vector are made whole with what lies behind them, of which results come later.
+        if (to - from < N && to != from && !reaches<Kernel, Stride, N>(end, from, values)) behind = from;
+        for (std::int64_t next = from; next < behind; next += N) {
+          // The last vector makes some of the one before once more.
+          const std::int64_t o = std::max(std::min(next, behind - N), from);
+          const std::int64_t column = o * Stride - w_.padding;
+          const Found<N> found = windows<Kernel, Stride, N>(x_ + column, end, first);
+          std::memcpy(values + o, &found.best, sizeof found.best);
+          if constexpr (kPlaces) storePlaces<Stride>(found.at, column, indices + o, std::make_index_sequence<4>());
+          total += found.sum;
+        }
+        edges(end, first, 0, from, values, indices);
+        edges(end, first, behind, w_.out, values, indices);
+        if constexpr (kPlaces) indices += w_.out;
       }
-    if constexpr (Nans) return true;
     return !anyNan(total, std::make_index_sequence<N>());
   }
 
-  /// The maxima of `n` windows whose rows begin at `first` of those from rows_ to `end`. In vectors of `N`, of which
-  /// the last makes some of the one before once more; a maximum stays in a register while the rows go by.
-  template <int Kernel, int Stride, int N, bool Nans, class V>
-  [[gnu::always_inline]] void inside(const T* const* end, std::int64_t first, T* to, std::int64_t n, V& total) const {
-    const T* const* const begin = rows_.data();
-    V sum = total;
-    for (std::int64_t next = 0; next < n; next += N) {
-      const std::int64_t o = std::min(next, n - N);
-      V best = V{} + kLowest<T>;
-      V nan{};
-      for (const T* const* row = begin; row != end; ++row) {
-        const T* at = *row + first + o * Stride;
-        std::array<V, Kernel> v;
-        if constexpr (Stride == 2 && N > 1)
-          Lanes<T, N>::split(at, v[0], v[1], std::make_index_sequence<N>());
-        else
-          for (int k = 0; k < Kernel; ++k) std::memcpy(&v[k], at + k, sizeof(V));
-        for (int k = 0; k < Kernel; ++k) {
-          best = v[k] > best ? v[k] : best;
-          nan = !Nans ? nan + v[k] : v[k] != v[k] ? v[k] : nan;
-        }
-      }
-      if constexpr (Nans)
-        best = nan != nan ? nan : best;
-      else
-        sum += nan;
-      if constexpr (Stride == 2 && N > 1) Lanes<T, N>::order(best, std::make_index_sequence<N>());
-      std::memcpy(to + o, &best, sizeof best);
-    }
-    total = sum;
+  /// Is there as much memory behind window `o` as a vector of windows sees and makes?
+  template <int Kernel, int Stride, int N>
+  [[nodiscard]] bool reaches(const std::int64_t* end, std::int64_t o, const T* values) const {
+    const std::int64_t last = end == rows_.data() ? 0 : end[-1];
+    return valuesEnd_ - values >= o + N && end_ - x_ >= last + o * Stride - w_.padding + N * Stride + Kernel;
   }
 
-  /// The maximum of a window that reaches out of the input.
-  [[nodiscard]] T edge(const T* const* end, std::int64_t o) const {
-    T best = kLowest<T>;
-    const std::int64_t from = std::max<std::int64_t>(o * w_.stride - w_.padding, 0);
-    const std::int64_t to = std::min(o * w_.stride - w_.padding + w_.kernel, w_.size);
-    for (const T* const* row = rows_.data(); row != end; ++row)
-      for (std::int64_t k = from; k < to; ++k) best = replaces((*row)[k], best) ? (*row)[k] : best;
-    return best;
+  /// `N` windows, of the rows at those from rows_ to `end` of `x`. Their maxima stay in a register while the rows go
+  /// by.
+  template <int Kernel, int Stride, int N>
+  [[gnu::always_inline]] Found<N> windows(const T* x, const std::int64_t* end, std::int64_t first) const {
+    using V = typename Vector<T, N>::Type;
+    using Places = typename Found<N>::Places;
+    Found<N> found{V{} + kLowest<T>, {}, {}};
+    if constexpr (kPlaces) found.at += static_cast<I>(first);
+    for (const std::int64_t* row = rows_.data(); row != end; ++row) {
+      const T* const from = x + *row;
+      Places start{};
+      if constexpr (kPlaces) start += static_cast<I>(*row);
+      const auto take = [&](V v, std::int8_t k) TANDEM_INLINED {
+        const auto better = v > found.best;
+        found.best = better ? v : found.best;
+        if constexpr (kPlaces) found.at = better ? start + k : found.at;
+        found.sum += v;
+      };
+      if constexpr (Stride == 2) {
+        V even, odd;
+        Lanes<T, N>::split(from, even, odd, std::make_index_sequence<N>());
+        take(even, 0);
+        take(odd, 1);
+        if constexpr (Kernel == 3) {
+          Lanes<T, N>::split(from + 1, even, odd, std::make_index_sequence<N>());
+          take(odd, 2);
+        }
+      } else {
+        V v;
+        std::memcpy(&v, from, sizeof v);
+        take(v, 0);
+        if constexpr (Kernel > 1) {
+          std::memcpy(&v, from + 1, sizeof v);
+          take(v, 1);
+        }
+        if constexpr (Kernel > 2) {
+          std::memcpy(&v, from + 2, sizeof v);
+          take(v, 2);
+        }
+      }
+    }
+    if constexpr (Stride == 2) {
+      Lanes<T, N>::order(found.best, std::make_index_sequence<N>());
+      if constexpr (kPlaces) Lanes<I, N>::order(found.at, std::make_index_sequence<N>());
+    }
+    return found;
+  }
+
+  /// Places in the rows of a first window that begins at `column`, of windows side by side.
+  template <int Stride, class At, std::size_t... K>
+  [[gnu::always_inline]] static void storePlaces(const At& at, std::int64_t column, std::int64_t* to,
+                                                 std::index_sequence<K...>) {
+    using Wide = typename Vector<std::int64_t, 4>::Type;
+    constexpr int count = sizeof(At) / sizeof(I);
+    const Wide columns = Wide{K * Stride...} + column;
+    const Wide low = __builtin_convertvector(__builtin_shufflevector(at, at, K...), Wide) + columns;
+    std::memcpy(to, &low, sizeof low);
+    if constexpr (count == 8) {
+      const Wide high =
+          __builtin_convertvector(__builtin_shufflevector(at, at, K + 4 ...), Wide) + columns + 4 * Stride;
+      std::memcpy(to + 4, &high, sizeof high);
+    }
+  }
+
+  /// The windows from `o` on, which may reach out of the input. `first`: the place of their first row.
+  [[gnu::noinline]] void edges(const std::int64_t* end, std::int64_t first, std::int64_t o, std::int64_t last,
+                               T* values, std::int64_t* indices) const {
+    const T* const x = x_;
+    for (; o < last; ++o) {
+      T best = kLowest<T>;
+      const std::int64_t from = std::max<std::int64_t>(o * w_.stride - w_.padding, 0);
+      const std::int64_t behind = std::min(o * w_.stride - w_.padding + w_.kernel, w_.size);
+      std::int64_t at = first + from;
+      for (const std::int64_t* row = rows_.data(); row != end; ++row)
+        for (std::int64_t k = *row + from; k < *row + behind; ++k) {
+          const bool better = replaces(x[k], best);
+          best = better ? x[k] : best;
+          at = better ? k : at;
+        }
+      values[o] = best;
+      if constexpr (kPlaces) indices[o] = at;
+    }
   }
 
   PoolAxis d_, h_, w_;
-  std::int64_t from_, to_;  // windows that lie inside of the rows of the input
-  Scratch<const T*> rows_;  // of the input, that the window at hand sees
+  std::int64_t size_;                      // of a plane
+  std::int64_t from_, to_;                 // windows of a row that lie inside of the input
+  Scratch<std::int64_t> rows_;             // of the plane, that the window at hand sees
+  const T *x_ = nullptr, *end_ = nullptr;  // the plane at hand, and the end of all
+  T *values_ = nullptr, *valuesEnd_ = nullptr;
+  std::int64_t* indices_ = nullptr;
 };
 
 }  // namespace tandem::lib

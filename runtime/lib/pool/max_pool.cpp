@@ -3,10 +3,9 @@
 //
 // Windows a fixed stride apart are taken place by place: what one place of the window sees in all windows is, once the
 // input is sorted by its rows and columns modulo the stride, one stretch of memory, so that several rows of the output
-// are a single loop of vectors. Adaptive windows are taken row by row; narrow ones, where only the values are asked
-// for, are read straight from the input (max_narrow.h); wide ones that have little of it in common are taken by
-// columns. Half types and, where places are asked for, short integers are widened first, so that fewer types have code
-// of their own.
+// are a single loop of vectors. Narrow windows are read straight from the input (max_narrow.h); adaptive ones, and wide
+// ones that have little of it in common, are taken by columns. Half types and integers of up to 32 bits are widened to
+// floating types first, so that few types have code of their own.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -27,45 +26,39 @@ namespace {
 
 std::int64_t paddedSize(std::int64_t n) { return (n + kPad - 1) / kPad * kPad; }
 
-/// In the place of the type of places: there are none.
-struct NoPlace {
-  NoPlace() = default;
-  template <class N>
-  explicit NoPlace(N) {}
-};
-
 /// An unsigned integer of so many bytes.
 template <std::size_t Bytes>
 using Unsigned = std::conditional_t<
     Bytes == 1, std::uint8_t,
     std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
 
-/// One plane, window by window.
-template <class C, class I>
-[[gnu::always_inline]] inline void maxPlane(const Pool& pool, const C* x, C* values, std::int64_t* indices) {
+/// Window by window.
+template <class C>
+void maxByWindows(const Pool& pool, std::int64_t planes, const C* x, C* values, std::int64_t* indices) {
   const auto& [d, h, w] = pool.axes;
-  for (std::int64_t od = 0; od < d.out; ++od)
-    for (std::int64_t oh = 0; oh < h.out; ++oh, values += w.out) {
-      const Span depth = d.inside(od);
-      const Span rows = h.inside(oh);
-      for (std::int64_t o = 0; o < w.out; ++o) {
-        const Span s = w.inside(o);
-        C best = kLowest<C>;
-        // A window of infinities has its maximum at its first element.
-        I at((depth.first * h.size + rows.first) * w.size + s.first);
-        for (std::int64_t i = depth.first; i < depth.end; i += d.dilation)
-          for (std::int64_t j = rows.first; j < rows.end; j += h.dilation) {
-            const std::int64_t base = (i * h.size + j) * w.size;
-            for (std::int64_t k = s.first; k < s.end; k += w.dilation) {
-              const bool take = replaces(x[base + k], best);
-              best = take ? x[base + k] : best;
-              if constexpr (std::is_integral_v<I>) at = take ? base + k : at;
+  for (; planes > 0; --planes, x += pool.inputSize())
+    for (std::int64_t od = 0; od < d.out; ++od)
+      for (std::int64_t oh = 0; oh < h.out; ++oh) {
+        const Span depth = d.inside(od);
+        const Span rows = h.inside(oh);
+        for (std::int64_t o = 0; o < w.out; ++o) {
+          const Span s = w.inside(o);
+          C best = kLowest<C>;
+          // A window of infinities has its maximum at its first element.
+          std::int64_t at = (depth.first * h.size + rows.first) * w.size + s.first;
+          for (std::int64_t i = depth.first; i < depth.end; i += d.dilation)
+            for (std::int64_t j = rows.first; j < rows.end; j += h.dilation) {
+              const std::int64_t base = (i * h.size + j) * w.size;
+              for (std::int64_t k = s.first; k < s.end; k += w.dilation) {
+                const bool take = replaces(x[base + k], best);
+                best = take ? x[base + k] : best;
+                at = take ? base + k : at;
+              }
             }
-          }
-        values[o] = best;
-        if constexpr (std::is_integral_v<I>) *indices++ = at;
+          *values++ = best;
+          if (indices != nullptr) *indices++ = at;
+        }
       }
-    }
 }
 
 /// Some rows of a plane's output at a time, with the part of the input that they see.
@@ -201,6 +194,7 @@ class Strided {
       const C* best = best_.data() + r * pitch_;
       std::copy_n(best, w_.out, values + r * w_.out);
       if constexpr (std::is_integral_v<I>) {
+        if (indices == nullptr) continue;
         const I* at = at_.data() + r * pitch_;
         const std::int64_t window = ((first + r) * h_.stride - h_.padding) * w_.size - w_.padding;
         for (std::int64_t o = 0; o < w_.out; ++o) indices[r * w_.out + o] = window + o * w_.stride + at[o];
@@ -223,62 +217,45 @@ class Strided {
   Scratch<I> at_;
 };
 
-template <class C>
-void planesByColumns(const Pool& pool, std::int64_t planes, const C* x, C* values, std::int64_t* indices) {
-  ByColumns<C> columns(pool);
-  withAvx2([&]() TANDEM_INLINED {
-    for (std::int64_t p = 0; p < planes; ++p)
-      columns.run(x + p * pool.inputSize(), values + p * pool.outputSize(),
-                  indices == nullptr ? nullptr : indices + p * pool.outputSize());
-  });
-}
-
-/// The first `planes` planes. `I`: what places are counted in, of a plane that has room for them.
+/// The first `planes` planes. `I`: what places are counted in, of a plane that has room for them. With AVX2: vectors of
+/// 64 bytes take as long.
 template <class C, class I>
 void maxPlanes(const Pool& pool, std::int64_t planes, const C* x, C* values, std::int64_t* indices) {
-  constexpr bool places = std::is_integral_v<I>;
-  auto each = [&](auto take) TANDEM_INLINED {
+  const auto each = [&](auto take) TANDEM_INLINED {
     for (std::int64_t p = 0; p < planes; ++p)
       take(x + p * pool.inputSize(), values + p * pool.outputSize(),
-           places ? indices + p * pool.outputSize() : nullptr);
-  };
-  auto inVectors = [](auto run) {
-    if constexpr (std::is_floating_point_v<C>)
-      withHostIsa(run);
-    else
-      withAvx2(run);
+           indices == nullptr ? nullptr : indices + p * pool.outputSize());
   };
   const bool adaptive = std::any_of(pool.axes.begin(), pool.axes.end(), [](const PoolAxis& a) { return a.adaptive; });
-  const bool large = places && pool.inputSize() + kPad * 2 > std::numeric_limits<std::int32_t>::max();
-  if (adaptive || (large && sizeof(I) == sizeof(std::int32_t)))
-    return inVectors([&]() TANDEM_INLINED {
-      each([&](const C* plane, C* to, std::int64_t* at)
-               TANDEM_INLINED { maxPlane<C, std::conditional_t<places, std::int64_t, NoPlace>>(pool, plane, to, at); });
-    });
-  if constexpr (!places && std::is_floating_point_v<C>) {
+  const bool large = pool.inputSize() + kPad * 2 > std::numeric_limits<std::int32_t>::max();
+  if (large && (adaptive || std::is_same_v<I, std::int32_t>)) return maxByWindows(pool, planes, x, values, indices);
+  if constexpr (!std::is_integral_v<I>) {
     if (Pairs<C>::serves(pool)) {
       Pairs<C> pairs(pool, planes);
       return withAvx2([&]() TANDEM_INLINED { pairs.run(x, values); });
     }
-    if (Narrow<C>::serves(pool)) {
-      Narrow<C> narrow(pool);
-      return withAvx2([&]() TANDEM_INLINED {
-        each([&](const C* plane, C* to, std::int64_t*) TANDEM_INLINED { narrow.run(plane, to); });
-      });
-    }
   }
-  if constexpr (sizeof(C) >= sizeof(std::int32_t))
-    if (ByColumns<C>::serves(pool)) return planesByColumns(pool, planes, x, values, indices);
+  if constexpr (std::is_floating_point_v<C>)
+    if (!adaptive && Narrow<C, I>::serves(pool)) {
+      Narrow<C, I> narrow(pool);
+      return withAvx2([&]() TANDEM_INLINED { narrow.run(planes, x, values, indices); });
+    }
+  if (adaptive || ByColumns<C>::serves(pool)) {
+    ByColumns<C> columns(pool);
+    return withAvx2([&]() TANDEM_INLINED {
+      each([&](const C* plane, C* to, std::int64_t* at) TANDEM_INLINED { columns.run(plane, to, at); });
+    });
+  }
   Strided<C, I> strided(pool);
-  inVectors([&]() TANDEM_INLINED {
+  withAvx2([&]() TANDEM_INLINED {
     each([&](const C* plane, C* to, std::int64_t* at) TANDEM_INLINED { strided.run(plane, to, at); });
   });
 }
 
-/// What elements of `T` are pooled in: with their places, which are 4 bytes each, in as many at least.
-template <class T, bool Places>
-using Pooled = std::conditional_t<Places && std::is_integral_v<T> && sizeof(T) < sizeof(std::int32_t), std::int32_t,
-                                  typename Element<T>::Compute>;
+/// What elements of `T` are pooled in: a type that has each of their values.
+template <class T>
+using Pooled = std::conditional_t<std::is_same_v<T, std::int32_t>, double,
+                                  std::conditional_t<sizeof(T) < sizeof(float), float, T>>;
 
 /// The planes [begin, end) of elements that are widened, some at a time.
 template <class I, class C, class T>
@@ -298,7 +275,9 @@ void widenedPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const
       widen(x + p * in, from.data(), planes * in);
     maxPlanes<C, I>(pool, planes, from.data(), to.data(), indices == nullptr ? nullptr : indices + p * out);
     if constexpr (std::is_integral_v<T>)
-      std::transform(to.data(), to.data() + planes * out, values + p * out, [](C v) { return static_cast<T>(v); });
+      // A window that sees nothing of the input has the lowest maximum.
+      std::transform(to.data(), to.data() + planes * out, values + p * out,
+                     [](C v) { return static_cast<T>(std::max<C>(v, std::numeric_limits<T>::lowest())); });
     else
       narrow(to.data(), values + p * out, planes * out);
   }
@@ -306,13 +285,13 @@ void widenedPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const
 
 template <bool Places, class T>
 void maxPool(const Pool& pool, std::int64_t planes, const T* x, T* values, std::int64_t* indices) {
-  using C = Pooled<T, Places>;
+  using C = Pooled<T>;
   using Place = std::conditional_t<sizeof(C) == sizeof(std::int64_t), std::int64_t, std::int32_t>;
   using I = std::conditional_t<Places, Place, NoPlace>;
   parallelFor(planes, grainOf(2 * pool.work()), [&](std::int64_t begin, std::int64_t end) {
     if constexpr (std::is_same_v<T, C>)
       maxPlanes<C, I>(pool, end - begin, x + begin * pool.inputSize(), values + begin * pool.outputSize(),
-                      Places ? indices + begin * pool.outputSize() : nullptr);
+                      indices == nullptr ? nullptr : indices + begin * pool.outputSize());
     else
       widenedPlanes<I, C>(pool, begin, end, x, values, indices);
   });
@@ -334,10 +313,13 @@ void pool(const LibraryCall& call, bool places) {
   withType(x.view().dtype, [&](auto tag) {
     using Stored = typename decltype(tag)::Type;
     using T = std::conditional_t<std::is_same_v<Stored, bool>, std::uint8_t, Stored>;
-    if (places)
-      maxPool<true>(pool, planes, x.as<T>(), values.as<T>(), call.outputs[1].as<std::int64_t>());
+    // Maxima alone are rarely asked for of them.
+    constexpr bool always = std::is_same_v<T, std::int64_t>;
+    std::int64_t* indices = places ? call.outputs[1].as<std::int64_t>() : nullptr;
+    if (places || always)
+      maxPool<true>(pool, planes, x.as<T>(), values.as<T>(), indices);
     else
-      maxPool<false>(pool, planes, x.as<T>(), values.as<T>(), nullptr);
+      maxPool<always>(pool, planes, x.as<T>(), values.as<T>(), indices);
   });
 }
 

@@ -361,6 +361,50 @@ def test_max_pool_of_windows_that_divide_the_planes(columns, dtype):
                 assert_same_bits(F.max_pool2d(x, (down, 2)), values)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("kernel, stride, padding", [(1, 1, 0), (2, 1, 1), (3, 1, 1), (2, 2, 0), (2, 2, 1), (3, 2, 1)])
+def test_max_pool_of_narrow_windows(kernel, stride, padding, dtype):
+    """Short rows, planes with a NaN or infinities of both signs, the least and the greatest integers."""
+    rng = np.random.default_rng(kernel * 10 + stride)
+    options = {"stride": stride, "padding": padding}
+    for width in (*range(kernel, 13), 17, 35):
+        x = rng.integers(0, 4, (5, 6, width)).astype(dtype)
+        if x.dtype.kind == "f":
+            x[1, rng.random(x[1].shape) < 0.1] = np.nan
+            x[2] = rng.choice([-np.inf, np.inf, 1], x[2].shape)
+            x[3] = np.where(rng.random(x[3].shape) < 0.5, -0.0, 0.0)
+        else:
+            least = np.iinfo(x.dtype)
+            x[1] = rng.choice(np.array([least.min, least.max, least.max - 1], x.dtype), x[1].shape)
+            x[2] = least.min
+        values, places = F.max_pool2d(tandem.tensor(x), kernel, return_indices=True, **options)
+        assert_same_bits(F.max_pool2d(tandem.tensor(x), kernel, **options), values)
+        for plane in range(len(x)):
+            # The order of integers of 64 bits, which float64 does not have, is that of their ranks.
+            ranks = x[plane] if x.dtype.kind == "f" else np.unique(x, return_inverse=True)[1].reshape(x.shape)[plane]
+            _, expected = largest_of_windows(
+                ranks.astype("float64"), values.shape[1:], *((n, n) for n in (kernel, stride, padding, 1))
+            )
+            np.testing.assert_array_equal(places[plane].numpy(), expected)
+            assert_same_bits(values[plane], tandem.tensor(x[plane].reshape(-1)[expected]))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+def test_a_window_that_sees_nothing_has_the_least_integer(dtype):
+    """Its two places lie before and behind the input."""
+    x = tandem.tensor([[[5, 7]]], dtype=getattr(tandem, dtype))
+    assert F.max_pool1d(x, 2, 1, 1, 3).item() == tandem.iinfo(x.dtype).min
+
+
+def test_averages_of_integers():
+    x = tandem.tensor([[[-(2**63), 0, 6, 5]]])
+    assert F.avg_pool1d(x, 2).tolist() == [[[-(2**62), 5]]]
+    assert F.avg_pool2d(x[None], (1, 2), divisor_override=-1).tolist() == [[[[-(2**63), -11]]]]
+    for dtype in ("bool", "uint8", "int8", "int16", "int32"):
+        with pytest.raises(RuntimeError, match=f"\"avg_pool2d\" not implemented for '{dtype}'"):
+            F.avg_pool2d(tandem.ones(1, 16, 16, dtype=getattr(tandem, dtype)), 16)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64", "int8"])
 @pytest.mark.parametrize(
     "kernel, stride, padding",

@@ -127,6 +127,7 @@ ACCEPTED = {
     "Any": DTYPES,
     "Number": DTYPES[:-1],
     "Floating": DTYPES[:4],
+    "FloatingOrInt64": DTYPES[:5],
     "Wide": DTYPES[:2],
     "Integer": DTYPES[4:-1],
     "Integral": DTYPES[4:],
