@@ -1,6 +1,8 @@
 // avg_pool and its transpose. The rows of a window are added column by column, then its columns, in order, if it is
 // long in several chains, and the sum is divided. Cotangents are divided, spread over columns in the order of the
 // windows and then over rows. Rows of half types are widened and narrowed whole, so that the rest is that of float32.
+// Several planes of short rows are brought to lie beside each other, as the channels of images sometimes do: vectors
+// are elements of one place then.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -95,11 +97,71 @@ template <class C>
     std::copy_n(from, n, to);
 }
 
+/// Stretches of an array as elements of `C`, which those of half types are widened to.
+template <class C>
+struct Stretches {
+  const ArrayView& array;
+
+  template <class F>
+  [[gnu::always_inline]] void withHalves(F f) const {
+    if constexpr (std::is_same_v<C, float>) {
+      if (array.dtype == DType::Float16) return f(array.as<Half>());
+      if (array.dtype == DType::BFloat16) return f(array.as<BFloat16>());
+    }
+  }
+  [[nodiscard]] bool wide() const { return itemSize(array.dtype) != sizeof(C); }
+  /// `n` elements from `from` on: themselves, or widened to `to`.
+  const C* read(std::int64_t from, std::int64_t n, C* to) const {
+    if (!wide()) return array.as<C>() + from;
+    withHalves([&](const auto* halves) TANDEM_INLINED { widen(halves + from, to, n); });
+    return to;
+  }
+  /// Where to write elements from `to` on: there, or to `other` for `written`.
+  C* place(std::int64_t to, C* other) const { return wide() ? other : array.as<C>() + to; }
+  void written(std::int64_t to, std::int64_t n, const C* from) const {
+    if (wide()) withHalves([&](auto* halves) TANDEM_INLINED { narrow(from, halves + to, n); });
+  }
+};
+
+/// The sum of the rows of a window, of `length` elements each. `buffer`: for two of them; none is read twice.
+template <class C>
+class SumOfRows {
+ public:
+  [[gnu::always_inline]] SumOfRows(std::int64_t length, C* buffer) : length_(length), buffer_(buffer) {}
+  [[gnu::always_inline]] void add(Stretches<C> x, std::int64_t from) {
+    const C* row = x.read(from, length_, buffer_ + (sum_ == nullptr ? 0 : length_));
+    if (sum_ == nullptr) {
+      sum_ = row;
+    } else if (sum_ == buffer_) {
+      addRow(row, buffer_, length_, true);
+    } else {
+      for (std::int64_t i = 0; i < length_; ++i) buffer_[i] = addElements(sum_[i], row[i]);
+      sum_ = buffer_;
+    }
+  }
+  [[gnu::always_inline]] const C* get() {
+    if (sum_ == nullptr) {
+      std::fill_n(buffer_, length_, C{});
+      sum_ = buffer_;
+    }
+    return sum_;
+  }
+
+ private:
+  std::int64_t length_;
+  C* buffer_;
+  const C* sum_ = nullptr;  // a row of the input, or the buffer
+};
+
 /// `sumOf` and the sums place by place, of `n` columns of so many channels each. `chains`: for four of them.
 template <class C>
 [[gnu::always_inline]] inline void sumColumns(const C* x, std::int64_t n, bool inChains, std::int64_t channels, C* sums,
                                               C* chains) {
   constexpr std::int64_t count = 4;
+  if (n == 2) {
+    for (std::int64_t c = 0; c < channels; ++c) sums[c] = addElements(addElements(C{}, x[c]), x[channels + c]);
+    return;
+  }
   std::fill_n(sums, channels, C{});
   std::int64_t i = 0;
   if (inChains && n >= 2 * count) {
@@ -146,32 +208,6 @@ template <class F>
   for (std::int64_t o = 0; o < w.out; ++o) f(o, a.divisor != 0 ? a.divisor : rows * windows.places[o]);
 }
 
-/// Stretches of an array as elements of `C`, which those of half types are widened to.
-template <class C>
-struct Stretches {
-  const ArrayView& array;
-
-  template <class F>
-  [[gnu::always_inline]] void withHalves(F f) const {
-    if constexpr (std::is_same_v<C, float>) {
-      if (array.dtype == DType::Float16) return f(array.as<Half>());
-      if (array.dtype == DType::BFloat16) return f(array.as<BFloat16>());
-    }
-  }
-  [[nodiscard]] bool wide() const { return itemSize(array.dtype) != sizeof(C); }
-  /// `n` elements from `from` on: themselves, or widened to `to`.
-  const C* read(std::int64_t from, std::int64_t n, C* to) const {
-    if (!wide()) return array.as<C>() + from;
-    withHalves([&](const auto* halves) TANDEM_INLINED { widen(halves + from, to, n); });
-    return to;
-  }
-  /// Where to write elements from `to` on: there, or to `other` for `written`.
-  C* place(std::int64_t to, C* other) const { return wide() ? other : array.as<C>() + to; }
-  void written(std::int64_t to, std::int64_t n, const C* from) const {
-    if (wide()) withHalves([&](auto* halves) TANDEM_INLINED { narrow(from, halves + to, n); });
-  }
-};
-
 /// The output rows [begin, end) of all planes. `buffer`: for two rows of the input and one of the output.
 template <class C>
 [[gnu::always_inline]] inline void averageRows(const Average& a, const Windows& windows, std::int64_t begin,
@@ -184,6 +220,7 @@ template <class C>
     const std::int64_t od = r / h.out % d.out;
     const std::int64_t oh = r % h.out;
     bool first = true;
+    // One row after the other: memory is read faster in order than from two places.
     eachRow(a.pool, od, oh, [&](std::int64_t row) TANDEM_INLINED {
       const C* from = x.read(plane * a.pool.inputSize() + row, w.size, next);
       addRow(from, buffer, w.size, !std::exchange(first, false));
@@ -205,19 +242,16 @@ template <class C>
                                                    Stretches<C> x, C* to, C* buffer) {
   const auto& [d, h, w] = a.pool.axes;
   const std::int64_t length = w.size * channels;
-  C* next = buffer + length;
-  C* chains = next + length;
+  C* chains = buffer + 2 * length;
   for (std::int64_t r = begin; r < end; ++r, to += w.out * channels) {
-    bool first = true;
-    eachRow(a.pool, r / h.out, r % h.out, [&](std::int64_t row) TANDEM_INLINED {
-      addRow(x.read(image + row * channels, length, next), buffer, length, !std::exchange(first, false));
-    });
-    if (first) std::fill_n(buffer, length, C{});
+    SumOfRows<C> sum(length, buffer);
+    eachRow(a.pool, r / h.out, r % h.out, [&](std::int64_t row) TANDEM_INLINED { sum.add(x, image + row * channels); });
+    const C* rows = sum.get();
     eachDivisor(a, windows, r / h.out, r % h.out, [&](std::int64_t o, std::int64_t n) TANDEM_INLINED {
       const Span s = windows.inside[o];
       C* sums = to + o * channels;
-      sumColumns(buffer + s.first * channels, std::max<std::int64_t>(s.end - s.first, 0), !takesPlaces(w), channels,
-                 sums, chains);
+      sumColumns(rows + s.first * channels, std::max<std::int64_t>(s.end - s.first, 0), !takesPlaces(w), channels, sums,
+                 chains);
       for (std::int64_t c = 0; c < channels; ++c) sums[c] = quotient(sums[c], n);
     });
   }
@@ -242,6 +276,39 @@ template <class C>
     }
 }
 
+/// The same where channels lie beside each other: `grad` and `to` hold each place of a plane with all channels.
+/// `buffer`: for a row of the input and one of the output.
+template <class C>
+[[gnu::always_inline]] inline void spreadChannels(const Average& a, const Windows& windows, std::int64_t channels,
+                                                  Stretches<C> grad, C* to, C* buffer) {
+  const auto& [d, h, w] = a.pool.axes;
+  const std::int64_t length = w.size * channels;
+  C* parts = buffer + length;
+  std::fill_n(to, a.pool.inputSize() * channels, C{});
+  std::int64_t first = 0;
+  for (std::int64_t od = 0; od < d.out; ++od)
+    for (std::int64_t oh = 0; oh < h.out; ++oh, first += w.out * channels) {
+      const C* from = grad.read(first, w.out * channels, parts);
+      eachDivisor(a, windows, od, oh, [&](std::int64_t o, std::int64_t n) TANDEM_INLINED {
+        for (std::int64_t c = o * channels; c < (o + 1) * channels; ++c) parts[c] = quotient<C>(from[c], n);
+      });
+      std::fill_n(buffer, length, C{});
+      if (takesPlaces(w)) {
+        for (std::int64_t k = 0; k < w.kernel; ++k) {
+          const Span s = w.outputs(k);
+          for (std::int64_t o = s.first; o < s.end; ++o)
+            addRow(parts + o * channels, buffer + (o * w.stride + k - w.padding) * channels, channels, true);
+        }
+      } else {
+        for (std::int64_t o = 0; o < w.out; ++o)
+          for (std::int64_t i = windows.inside[o].first; i < windows.inside[o].end; ++i)
+            addRow(parts + o * channels, buffer + i * channels, channels, true);
+      }
+      eachRow(a.pool, od, oh,
+              [&](std::int64_t row) TANDEM_INLINED { addRow(buffer, to + row * channels, length, true); });
+    }
+}
+
 template <class C, class F>
 void inVectors(F run) {
   if constexpr (std::is_floating_point_v<C>)
@@ -261,10 +328,40 @@ bool channelsLast(const ArrayView& x, std::size_t spatial) {
   return true;
 }
 
+template <class C>
+void averageChannelsInVectors(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
+                              std::int64_t image, std::int64_t channels, Stretches<C> x, C* to, C* buffer) {
+  inVectors<C>([&]() TANDEM_INLINED { averageChannels<C>(a, windows, begin, end, image, channels, x, to, buffer); });
+}
+
+/// Results of several channels, those of a place beside each other, on their way to where channels are planes.
+template <class C>
+class Beside {
+ public:
+  Beside(const ArrayView& out, std::int64_t most)
+      : out_(out), made_(most),
+        halves_(Stretches<C>{out}.wide() ? most * static_cast<std::int64_t>(itemSize(out.dtype)) : 0) {}
+  C* made() const { return made_.data(); }
+  /// To the places of a plane from `first` on, planes `apart` from each other.
+  void store(std::int64_t channels, std::int64_t places, std::int64_t first, std::int64_t apart) const {
+    const auto item = static_cast<std::int64_t>(itemSize(out_.dtype));
+    const ArrayView block{halves_.data(), out_.dtype, {}, {}};
+    const bool wide = Stretches<C>{out_}.wide();
+    if (wide) Stretches<C>{block}.written(0, places * channels, made_.data());
+    transposeMatrix(wide ? static_cast<const void*>(halves_.data()) : made_.data(), channels,
+                    out_.as<char>() + first * item, apart, channels, places, out_.dtype);
+  }
+
+ private:
+  const ArrayView& out_;
+  Scratch<C> made_;
+  Scratch<char> halves_;
+};
+
 /// Some rows of the output at a time, which are transposed to where their channels are planes.
 template <class C>
 void averageByChannels(const Average& a, const Windows& windows, const ArrayView& x, const ArrayView& out) {
-  constexpr std::int64_t kElements = 8 * 1024;  // of a band: in the first cache
+  constexpr std::int64_t kElements = 32 * 1024 / sizeof(C);  // of a band: in the first cache
   const PoolAxis& w = a.pool.axes[2];
   const std::int64_t channels = x.shape[1];
   const std::int64_t rows = a.pool.outputSize() / w.out;
@@ -273,25 +370,48 @@ void averageByChannels(const Average& a, const Windows& windows, const ArrayView
   const std::int64_t work = 2 * a.pool.work() / rows * band * channels;
   parallelFor(x.shape[0] * bands, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
     const Scratch<C> buffer((2 * w.size + 4) * channels);
-    const Scratch<C> made(band * w.out * channels);
-    const Stretches<C> narrow{out};
-    const Scratch<char> halves(narrow.wide() ? band * w.out * channels * 2 : 0);
+    const Beside<C> results(out, band * w.out * channels);
     for (std::int64_t unit = begin; unit < end; ++unit) {
       const std::int64_t image = unit / bands;
       const std::int64_t first = unit % bands * band;
       const std::int64_t last = std::min(first + band, rows);
-      const std::int64_t places = (last - first) * w.out;
-      inVectors<C>([&]() TANDEM_INLINED {
-        averageChannels<C>(a, windows, first, last, image * x.strides[0], channels, {x}, made.data(), buffer.data());
-      });
-      const ArrayView block{halves.data(), out.dtype, {}, {}};
-      Stretches<C>{block}.written(0, places * channels, made.data());
-      const auto item = static_cast<std::int64_t>(itemSize(out.dtype));
-      transposeMatrix(narrow.wide() ? static_cast<const void*>(halves.data()) : made.data(), channels,
-                      out.as<char>() + (image * channels * rows + first) * w.out * item, rows * w.out, channels, places,
-                      out.dtype);
+      averageChannelsInVectors<C>(a, windows, first, last, image * x.strides[0], channels, {x}, results.made(),
+                                  buffer.data());
+      results.store(channels, (last - first) * w.out, (image * channels * rows + first) * w.out, rows * w.out);
     }
   });
+}
+
+/// Planes with rows so short that it takes longer to go from one to the next than to add them up are taken some at a
+/// time, as the channels of an image: how many, or 0 for planes that are taken one by one.
+std::int64_t planesAtOnce(const Pool& pool, std::int64_t planes) {
+  constexpr std::int64_t kElements = 16 * 1024;
+  constexpr std::int64_t kLeast = 16;
+  const std::int64_t most = kElements / std::max(pool.inputSize(), pool.outputSize()) / kLeast * kLeast;
+  if (pool.axes[2].out >= 8 || most == 0 || planes < kManyChannels) return 0;
+  return std::min<std::int64_t>(most, 64);
+}
+
+/// Such planes of `in` elements and `out` results: run(their elements, channels beside each other, how many planes, the
+/// results likewise, memory for two rows of each and four places).
+template <class C, class Run>
+void eachFewPlanes(const Average& a, std::int64_t together, const ArrayView& x, std::int64_t in, const ArrayView& y,
+                   std::int64_t out, Run run) {
+  const auto item = static_cast<std::int64_t>(itemSize(x.dtype));
+  const std::int64_t planes = y.numel() / out;
+  parallelFor(
+      ceilDiv(planes, together), grainOf(2 * a.pool.work() * together), [&](std::int64_t begin, std::int64_t end) {
+        const Scratch<char> elements(together * in * item);
+        const Beside<C> results(y, together * out);
+        const Scratch<C> buffer((2 * (a.pool.axes[2].size + a.pool.axes[2].out) + 4) * together);
+        const ArrayView view{elements.data(), x.dtype, {}, {}};
+        for (std::int64_t first = begin * together; first < std::min(end * together, planes); first += together) {
+          const std::int64_t n = std::min(together, planes - first);
+          transposeMatrix(x.as<char>() + first * in * item, in, elements.data(), n, in, n, x.dtype);
+          run(Stretches<C>{view}, n, results.made(), buffer.data());
+          results.store(n, out, first * out, out);
+        }
+      });
 }
 
 /// After the sizes that come first: kernel, stride, padding, output size, count_include_pad, divisor.
@@ -327,6 +447,16 @@ void avg_pool(const LibraryCall& call) {
     return withFloating(
         out.dtype, [&](auto tag) { averageByChannels<typename decltype(tag)::Type>(a, windows, call.inputs[0], out); });
   Contiguous x(call.inputs[0]);
+  const std::int64_t together = integers ? 0 : planesAtOnce(a.pool, out.numel() / a.pool.outputSize());
+  if (together != 0)
+    return withFloating(out.dtype, [&](auto tag) {
+      using C = typename decltype(tag)::Type;
+      eachFewPlanes<C>(a, together, x.view(), a.pool.inputSize(), out, a.pool.outputSize(),
+                       [&](Stretches<C> from, std::int64_t n, C* to, C* buffer) {
+                         averageChannelsInVectors<C>(a, windows, 0, a.pool.outputSize() / a.pool.axes[2].out, 0, n,
+                                                     from, to, buffer);
+                       });
+    });
   const auto average = [&](auto tag) {
     using C = typename decltype(tag)::Type;
     const std::int64_t rows = a.pool.axes[0].out * a.pool.axes[1].out;
@@ -351,8 +481,15 @@ void avg_pool_grad(const LibraryCall& call) {
   Average a = readAverage(attrs, inputSize, spatialSizes(grad.view().shape, inputSize.size()));
   const Windows windows(a);
   std::int64_t n = a.pool.inputSize();
+  const std::int64_t together = planesAtOnce(a.pool, out.numel() / n);
   withFloating(out.dtype, [&](auto tag) {
     using C = typename decltype(tag)::Type;
+    if (together != 0)
+      return eachFewPlanes<C>(a, together, grad.view(), a.pool.outputSize(), out, n,
+                              [&](Stretches<C> from, std::int64_t planes, C* to, C* buffer) {
+                                inVectors<C>(
+                                    [&]() TANDEM_INLINED { spreadChannels<C>(a, windows, planes, from, to, buffer); });
+                              });
     const Stretches<C> g{grad.view()};
     const Stretches<C> planes{out};
     parallelFor(out.numel() / n, grainOf(2 * (a.pool.work() + n)), [&](std::int64_t begin, std::int64_t end) {

@@ -503,6 +503,26 @@ def test_channels_beside_each_other_give_the_bits_of_planes(shape, dtype, name):
     assert_same_bits(*gradients)
 
 
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16], ids=str)
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (4, 4), (7, 9), (5, 15), (130, 7), (3, 300)], ids=str)
+def test_averages_of_many_small_planes_are_those_of_each(size, dtype):
+    tandem.manual_seed(3)
+    x = tandem.randn(1, 75, *size).to(dtype)
+    for f in (
+        lambda t: F.avg_pool2d(t, 1, 2),
+        lambda t: F.avg_pool2d(t, (1, 2), ceil_mode=True, padding=(0, 1)),
+        lambda t: F.avg_pool2d(t, 3, 1, 1, count_include_pad=False),
+        lambda t: F.avg_pool2d(t, (1, 11), (1, 3), (0, 5)),
+        lambda t: F.adaptive_avg_pool2d(t, (3, 2)),
+    ):
+        together, alone = x.clone().requires_grad_(), x.clone().requires_grad_()
+        y, each = f(together), tandem.cat([f(plane) for plane in alone.split(1, 1)], 1)
+        assert_same_bits(y.detach(), each.detach())
+        cotangent = tandem.randn(*y.shape).to(dtype)
+        gradients = [tandem.autograd.grad(z, leaf, cotangent)[0] for z, leaf in ((y, together), (each, alone))]
+        assert_same_bits(*gradients)
+
+
 def test_volumes_and_bytes_with_channels_beside_each_other():
     tandem.manual_seed(2)
     x = tandem.randn(2, 16, 4, 6, 9)
