@@ -2,6 +2,7 @@
 // rows: plain memory copies, strided runs, or, where the source is dense along another dim, blocks of a transposition.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/kernel/collapse.h"
@@ -26,7 +27,7 @@ CopyDims simplify(const ArrayView& from, const ArrayView& to) {
   for (std::uint32_t d = 0; d < from.shape.size(); ++d)
     if (from.shape[d] != 1) order.push_back(d);
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return to.strides[a] > to.strides[b]; });
+                   [&](std::uint32_t a, std::uint32_t b) { return std::abs(to.strides[a]) > std::abs(to.strides[b]); });
   CopyDims c;
   for (std::uint32_t d : order) {
     std::int64_t n = from.shape[d];
@@ -41,6 +42,13 @@ CopyDims simplify(const ArrayView& from, const ArrayView& to) {
     }
   }
   return c;
+}
+
+/// The same elements, a dim the other way round.
+ArrayView backwards(ArrayView x, std::size_t d) {
+  x.data = x.as<char>() + (x.shape[d] - 1) * x.strides[d] * static_cast<std::int64_t>(itemSize(x.dtype));
+  x.strides[d] = -x.strides[d];
+  return x;
 }
 
 template <class T>
@@ -120,6 +128,9 @@ void copyArray(const ArrayView& from, const ArrayView& to) {
   TANDEM_CHECK(from.dtype == to.dtype && from.shape == to.shape, "copy between different arrays");
   const bool itself = from.data == to.data && from.strides == to.strides;
   if (itself || from.numel() == 0) return;
+  // What is dense backwards becomes a transposition with its rows written backwards.
+  for (std::size_t d = 0; d < from.shape.size(); ++d)
+    if (from.strides[d] == -1 && to.strides[d] != 1) return copyArray(backwards(from, d), backwards(to, d));
   CopyDims c = simplify(from, to);
   bringDenseForward(c);
   lib::withSize(from.dtype, [&](auto tag) {

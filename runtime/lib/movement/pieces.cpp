@@ -202,6 +202,28 @@ bool isWhole(const PieceList& pieces, std::int64_t size) {
   return pieces.size() == 1 && pieces[0].start == 0 && pieces[0].step == 1 && pieces[0].count == size;
 }
 
+/// Is another dim of a row-major result the dense one of the input?
+bool isTurned(const ArrayView& x) {
+  if (x.strides.back() == 1 || x.shape.back() == 1) return false;
+  for (std::size_t d = 0; d + 1 < x.shape.size(); ++d)
+    if (x.strides[d] == 1 && x.shape[d] > 1) return true;
+  return false;
+}
+
+/// One piece of each dim from `first` on: the same memory with other strides.
+std::optional<ArrayView> onePiece(ArrayView x, std::size_t first, const std::vector<PieceList>& dims) {
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].size() != 1) return {};
+    const Piece& p = dims[i][0];
+    offset += p.start * x.strides[first + i];
+    x.strides[first + i] *= p.step;
+    x.shape[first + i] = p.count;
+  }
+  x.data = x.as<char>() + offset * static_cast<std::int64_t>(itemSize(x.dtype));
+  return x;
+}
+
 }  // namespace
 
 void take_pieces(const LibraryCall& call) {
@@ -221,8 +243,10 @@ void take_pieces(const LibraryCall& call) {
   auto dense = [last](const ArrayView& x) {
     return isContiguous(DimsRef(x.shape).subspan(last + 1), DimsRef(x.strides).subspan(last + 1));
   };
+  const bool turned = isTurned(given);
+  if (const auto piece = turned ? onePiece(given, first, dims) : std::nullopt) return copyArray(*piece, out);
   std::optional<Contiguous> copy;
-  if (!dense(given)) copy.emplace(given);
+  if (turned || !dense(given)) copy.emplace(given);
   const ArrayView& x = copy ? copy->view() : given;
   std::vector<Table> tables(last);
   for (std::size_t d = 0; d < last; ++d) {

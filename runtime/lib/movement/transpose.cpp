@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <immintrin.h>
 #include <utility>
@@ -184,7 +185,7 @@ void transposeBlock(const T* from, std::int64_t fromColumn, T* to, std::int64_t 
     if (fromColumn == rows && rows >= 2 && rows <= 4) return splitRows(from, to, toRow, rows, columns);
   }
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
-  const bool farApart = toRow * kSize >= kFarApart;
+  const bool farApart = std::abs(toRow) * kSize >= kFarApart;
   for (std::int64_t band = 0; band < rows; band += kBand)
     for (std::int64_t j = 0; j < columns; j += kBand) {
       const std::int64_t height = std::min(rows - band, kBand);

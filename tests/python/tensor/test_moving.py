@@ -1,6 +1,8 @@
 """Operations that move elements, at sizes where the ways for large arrays differ from those for small ones, and exact
 remainders."""
 
+import itertools
+
 import numpy as np
 import pytest
 from conftest import run_in
@@ -57,6 +59,30 @@ def test_pieces_of_dims(mode, name, dtype):
         np.testing.assert_array_equal(run_in(mode, move, tensor(a)).numpy(), reference(a))
     a = array(dtype, 6, 5, 4)
     np.testing.assert_array_equal(run_in(mode, move, tensor(a).permute(2, 1, 0)).numpy(), reference(a.T))
+
+
+@pytest.mark.parametrize("dtype", [*NUMPY, tandem.uint8], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(2, 3), (3, 2, 4), (4, 3, 5), (33, 70), (5, 17, 40), (150, 3, 9), (40, 67, 9)], ids=str
+)
+def test_pieces_of_turned_operands(shape, dtype):
+    """Every dim in turn is the dense one, and reversed or not: transpositions whose rows or columns go backwards."""
+    a = (RNG.standard_normal(shape) * 50).astype(str(dtype).removeprefix("tandem.").replace("bool", "bool_"))
+    x = tandem.tensor(a)
+    n = len(shape)
+    for order in itertools.permutations(range(n)):
+        for many in range(n + 1):
+            for dims in itertools.combinations(range(n), many):
+                got = x.permute(order).flip(dims)
+                np.testing.assert_array_equal(got.numpy(), np.flip(a.transpose(order), dims))
+        np.testing.assert_array_equal(x.permute(order).roll(1, -1).numpy(), np.roll(a.transpose(order), 1, -1))
+    for k in range(4):
+        turned = x.requires_grad_(x.is_floating_point()).rot90(k)
+        np.testing.assert_array_equal(turned.detach().numpy(), np.rot90(a, k))
+        if x.requires_grad:
+            cotangent = np.arange(a.size).reshape(turned.shape).astype(a.dtype)
+            (back,) = tandem.autograd.grad(turned, x, tandem.tensor(cotangent))
+            np.testing.assert_array_equal(back.numpy(), np.rot90(cotangent, -k))
 
 
 @pytest.mark.parametrize("name", MOVES)
