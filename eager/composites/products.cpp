@@ -67,6 +67,14 @@ Tensor crossAlong(const Tensor& x, const Tensor& y, std::int64_t dim) {
     fail("cross: inputs must have the same number of dimensions, but got shapes ", shapeText(x.shape()), " and ",
          shapeText(y.shape()));
   Dims shape = broadcastShapes("linalg.cross", x.shape(), y.shape());
+  // Windows of three elements would be worked on one by one: many vectors that lie side by side are turned first.
+  constexpr std::int64_t kFew = 8, kMany = 64;
+  const std::int64_t behind = numelOf(DimsRef(shape).subspan(static_cast<std::size_t>(dim) + 1));
+  if (behind < kFew && numelOf(shape) >= 3 * kMany) {
+    auto turned = [&](const Tensor& t) { return contiguous(movedim(t, Dims{dim}, Dims{0})); };
+    const Tensor first = turned(x);
+    return contiguous(movedim(crossAlong(first, y == x ? first : turned(y), 0), Dims{0}, Dims{dim}));
+  }
   Tensor a = expand(x, shape);
   Tensor b = expand(y, shape);
   // Twice in a row, the elements that follow each one are a window.

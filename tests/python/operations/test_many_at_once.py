@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import run_in
 
 import tandem
 from tandem.nn import functional as F
@@ -210,3 +211,25 @@ def test_selections_of_ramps(threads):
                 other = places.clone()
                 other[at] = 5
                 assert x.index_select(0, other).tolist() == [3.0 * p for p in other.tolist()], (count, step, at)
+
+
+@pytest.mark.parametrize(
+    "shape, dim", [((3, 70), 0), ((70, 3), 1), ((5, 3, 40), 1), ((9, 30, 3, 4), 2), ((3, 3, 80, 3), -1)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_cross_products_of_many_vectors(mode, shape, dim, dtype):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, *shape)).astype(dtype)
+    f = lambda x, y: tandem.linalg.cross(x, y, dim=dim)  # noqa: E731
+    expected = np.cross(x, y, axis=dim)
+    for first, second in ((x, y), (x, x + 1), (x, y[: 3 if dim == 0 else 1]), (x.T.copy().T, y)):
+        got = run_in(mode, f, tandem.tensor(first), tandem.tensor(second))
+        np.testing.assert_array_equal(got.numpy(), np.cross(*np.broadcast_arrays(first, second), axis=dim))
+        assert got.is_contiguous()
+    a, b = (tandem.tensor(v).requires_grad_() for v in (x, y))
+    cotangent = rng.normal(size=expected.shape).astype(dtype)
+    gradients = tandem.autograd.grad(run_in(mode, f, a, b), (a, b), tandem.tensor(cotangent))
+    for got, wanted in zip(
+        gradients, (np.cross(y, cotangent, axis=dim), np.cross(cotangent, x, axis=dim)), strict=True
+    ):
+        np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-6)
