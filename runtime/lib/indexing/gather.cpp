@@ -19,15 +19,38 @@ Dims without(const Dims& dims, std::size_t dim, std::size_t last) {
   return kept;
 }
 
-/// The lines of `index` along a dim, and where they begin in two arrays of its rank, `dst` and `src`. Lines along
+/// The indices of lines along a dim. Those that are the same along another dim, as of an expanded tensor, are held
+/// once; lines that lie side by side read theirs from a row.
+struct LineIndices {
+  LineIndices(const char* op, const ArrayView& index, std::int64_t dim, std::int64_t size)
+      : shape(index.shape), held(once(index, static_cast<std::size_t>(dim))),
+        list(op, held, dim, size, IndexRange::Elements) {}
+
+  Dims shape;
+  ArrayView held;
+  IndexList list;
+
+ private:
+  static ArrayView once(ArrayView index, std::size_t dim) {
+    std::size_t row = index.shape.size() - 1;
+    if (dim == row && row > 0 && index.shape[dim] == 1) --row;
+    for (std::size_t d = 0; d < index.shape.size(); ++d)
+      if (d != dim && d != row && index.strides[d] == 0 && index.shape[d] > 1) index.shape[d] = 1;
+    return index;
+  }
+};
+
+/// The lines of indices along a dim, and where they begin in two arrays of its rank, `dst` and `src`. Lines along
 /// another dim than the last lie side by side in sheets: `across` of them, next to each other in memory.
 struct Lines {
-  Lines(const ArrayView& index, const Dims& dst, const Dims& src, std::int64_t dim) {
+  Lines(const LineIndices& index, const Dims& dst, const Dims& src, std::int64_t dim) {
     auto d = static_cast<std::size_t>(dim);
     std::size_t last = index.shape.size() - 1;
     // Lines of one element, as of a loss that picks a class, lie side by side as well.
     if (d == last && d > 0 && index.shape[d] == 1) --last;
-    Dims steps = contiguousStrides(index.shape);
+    Dims steps = contiguousStrides(index.held.shape);
+    for (std::size_t k = 0; k < steps.size(); ++k)
+      if (index.held.shape[k] != index.shape[k]) steps[k] = 0;
     shape = without(index.shape, d, last);
     dstStrides = without(dst, d, last);
     srcStrides = without(src, d, last);
@@ -60,6 +83,7 @@ struct Lines {
       for (; i < iEnd; ++i)
         for (std::int64_t k = j; k < jEnd; ++k) each(dst + k * right, index[i * step + k], src + i * from + k * down);
   }
+  [[nodiscard]] std::int64_t elements() const { return numelOf(shape) * length * across; }
   [[nodiscard]] Walker<3> walker(std::int64_t sheet) const {
     return Walker<3>(shape, {dstStrides, srcStrides, indexStrides}, sheet);
   }
@@ -97,7 +121,7 @@ void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Ea
     const std::int64_t j = band * kBand;
     lines.visit(list, at, 0, lines.length, j, std::min(lines.across, j + kBand), write);
   };
-  if (list.count() < 2 * kSerialElements || tasks >= numThreads()) {
+  if (lines.elements() < 2 * kSerialElements || tasks >= numThreads()) {
     const std::int64_t work = lines.length * std::min(kBand, lines.across);
     return parallelFor(tasks, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
       Walker<3> at = lines.walker(begin / bands);
@@ -128,11 +152,11 @@ void gather(const LibraryCall& call) {
   ArrayView out = atLeast1d(call.outputs[0]);
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
   auto d = static_cast<std::size_t>(dim);
-  IndexList list("gather", index, dim, x.shape[d], IndexRange::Elements);
-  if (list.count() == 0) return;
+  const LineIndices indices("gather", index, dim, x.shape[d]);
+  if (index.numel() == 0) return;
   withSize(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    readLines(Lines(index, x.strides, out.strides, dim), list,
+    readLines(Lines(indices, x.strides, out.strides, dim), indices.list,
               [from = x.as<T>(), to = out.as<T>(), stride = x.strides[d]](
                   std::int64_t line, std::int64_t at, std::int64_t o) { to[o] = from[line + at * stride]; });
   });
@@ -145,12 +169,12 @@ void scatter(const LibraryCall& call) {
   ArrayView out = atLeast1d(call.outputs[0]);
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
   auto d = static_cast<std::size_t>(dim);
-  IndexList list("scatter", index, dim, x.shape[d], IndexRange::Elements);
+  const LineIndices indices("scatter", index, dim, x.shape[d]);
   copyArray(x, out);
-  if (list.count() == 0) return;
+  if (index.numel() == 0) return;
   withSize(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    writeLines(Lines(index, out.strides, src.strides, dim), list, x.shape[d],
+    writeLines(Lines(indices, out.strides, src.strides, dim), indices.list, x.shape[d],
                [from = src.as<T>(), to = out.as<T>(), stride = out.strides[d]](
                    std::int64_t line, std::int64_t at, std::int64_t s) { to[line + at * stride] = from[s]; });
   });
@@ -193,18 +217,17 @@ using Greatest = Preferred<std::greater_equal<>>;
 
 /// The operands of a scatter that combines: `out` has a copy of the input.
 struct Scattered {
-  const IndexList& list;
-  const ArrayView& index;
+  const LineIndices& indices;
   ArrayView& src;
   const ArrayView& out;
   std::int64_t dim;
 
-  [[nodiscard]] Lines lines() const { return {index, out.strides, src.strides, dim}; }
+  [[nodiscard]] Lines lines() const { return {indices, out.strides, src.strides, dim}; }
   /// Combines elements of `C` at `from` into those at `to`, line by line, each in order.
   template <class C, class Combine>
   void elements(const Lines& lines, const void* from, void* to) const {
     const auto d = static_cast<std::size_t>(dim);
-    writeLines(lines, list, out.shape[d],
+    writeLines(lines, indices.list, out.shape[d],
                [from = static_cast<const C*>(from), to = static_cast<C*>(to),
                 stride = out.strides[d]](std::int64_t line, std::int64_t at, std::int64_t s) {
                  C& result = to[line + at * stride];
@@ -257,10 +280,10 @@ void scatterCombined(const char* op, const LibraryCall& call, How how) {
   ArrayView src = atLeast1d(call.inputs[2]);
   ArrayView out = atLeast1d(call.outputs[0]);
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
-  IndexList list(op, index, dim, x.shape[static_cast<std::size_t>(dim)], IndexRange::Elements);
+  const LineIndices indices(op, index, dim, x.shape[static_cast<std::size_t>(dim)]);
   copyArray(x, out);
-  if (list.count() == 0) return;
-  const Scattered scattered{list, index, src, out, dim};
+  if (index.numel() == 0) return;
+  const Scattered scattered{indices, src, out, dim};
   // Of bools, which are 0 and 1: or, and.
   const bool isBool = x.dtype == DType::Bool;
   if (how == How::Add && !isBool) return combineInto<Add>(scattered);

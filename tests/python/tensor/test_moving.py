@@ -130,6 +130,30 @@ def test_large_permuted_operands(mode, order):
 # ---- indices ----
 
 
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.bfloat16, tandem.int16], ids=str)
+@pytest.mark.parametrize("shape", [(4, 5, 6), (1, 7, 1), (3, 1, 2), (2, 0, 3), (40, 30, 70)], ids=str)
+def test_indices_that_are_the_same_along_some_dims(mode, shape, dtype):
+    x = tensor(RNG.integers(-40, 40, shape)).to(dtype)
+    for dim in range(3):
+        for same in itertools.product((False, True), repeat=3):
+            sizes = [1 if once else n for once, n in zip(same, shape, strict=True)]
+            index = tensor(RNG.integers(0, max(shape[dim], 1), sizes)).expand(shape)
+            alone = index.contiguous()
+            source = x + 1
+            for f in (
+                lambda x, i, s, dim=dim: x.gather(dim, i),
+                lambda x, i, s, dim=dim: x.scatter(dim, i, s),
+                lambda x, i, s, dim=dim: x.scatter_add(dim, i, s),
+                lambda x, i, s, dim=dim: x.scatter_reduce(dim, i, s, "amax"),
+            ):
+                assert tandem.equal(run_in(mode, f, x, index, source), f(x, alone, source))
+            if x.numel() > 0:
+                outside = index + shape[dim]
+                text = f"gather: index {outside.flatten()[0].item()} is out of bounds for dimension {dim}"
+                with pytest.raises(RuntimeError, match=text):
+                    x.gather(dim, outside)
+
+
 @pytest.mark.parametrize("dim", range(3))
 def test_gather_and_scatter_of_every_dim(mode, dim):
     a = array(tandem.float32, 70, 40, 60)
