@@ -108,6 +108,9 @@ void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size
   auto count = static_cast<std::int64_t>(runs.size());
   std::int64_t blocks = numelOf(DimsRef(out.shape).first(d));
   if (interleaveRuns(runs, out.as<char>(), blocks)) return;
+  constexpr std::size_t kLarge = 4 * 1024 * 1024;  // bytes
+  constexpr std::size_t kLongRun = 512;
+  const bool large = static_cast<std::size_t>(blocks) * block > kLarge;
   std::int64_t grain = grainOf(out.numel() / (blocks * count));
   parallelFor(blocks * count, grain, [&](std::int64_t begin, std::int64_t end) {
     auto r = static_cast<std::size_t>(begin % count);
@@ -119,7 +122,7 @@ void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size
       if (!copyTwice<8>(to, from, run.bytes) && !copyTwice<16>(to, from, run.bytes) &&
           !copyTwice<4>(to, from, run.bytes) && !copyTwice<2>(to, from, run.bytes) &&
           !copyTwice<32>(to, from, run.bytes))
-        copyBytes(to, from, run.bytes);
+        large&& run.bytes >= kLongRun ? copyBytesToMemory(to, from, run.bytes) : copyBytes(to, from, run.bytes);
       if (++r == runs.size()) r = 0, ++b;
     }
   });
@@ -134,10 +137,10 @@ void cat(const LibraryCall& call) {
   auto d = static_cast<std::size_t>(dim);
   bool contiguous = std::ranges::all_of(call.inputs, [](const ArrayView& x) { return x.contiguous(); });
   // Several blocks are written in order, input by input, unless runs are so long that each is shared among threads.
-  constexpr std::int64_t kLongRun = 16 * 1024;  // elements
+  constexpr std::int64_t kSharedRun = 16 * 1024;  // elements
   const std::int64_t each = out.numel() / static_cast<std::int64_t>(call.inputs.size());
   const std::int64_t blocks = numelOf(DimsRef(out.shape).first(d));
-  if (contiguous && (each < kSerialElements || (blocks > 1 && each <= kLongRun * blocks)))
+  if (contiguous && (each < kSerialElements || (blocks > 1 && each <= kSharedRun * blocks)))
     return joinRuns(call.inputs, out, d);
   std::int64_t at = 0;
   for (const ArrayView& x : call.inputs) {

@@ -18,4 +18,17 @@ inline void copyBytes(void* to, const void* from, std::size_t bytes) {
   std::memcpy(d, s, bytes);
 }
 
+/// The same of a run of some hundred bytes at least, in an array that no cache holds: by the instruction that writes
+/// lines without having read them, where the C library has loops that read them.
+inline void copyBytesToMemory(void* to, const void* from, std::size_t bytes) {
+#if defined(__x86_64__)
+  const std::size_t ahead = (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % 4096;
+  if (ahead == 0 || ahead >= 64) {
+    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+    return;
+  }
+#endif
+  copyBytes(to, from, bytes);
+}
+
 }  // namespace tandem::lib

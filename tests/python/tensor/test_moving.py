@@ -187,6 +187,16 @@ def test_cat_of_large_tensors_in_blocks(width):
     tandem.set_num_threads(before)
 
 
+@pytest.mark.parametrize("widths", [(512, 512), (100, 1000), (127, 128, 129), (1, 2000), (300, 0, 800)], ids=str)
+def test_cat_of_rows_to_more_than_a_cache_holds(widths):
+    rows = 6 * 2**20 // 4 // sum(widths)
+    memory = np.arange(max(widths) * rows + 16, dtype=np.float32)
+    for offset in (0, 3, 15):
+        parts = [memory[offset:][: rows * n].reshape(rows, n) for n in widths]
+        got = tandem.cat([tandem.from_numpy(p) for p in parts], 1)
+        np.testing.assert_array_equal(got.numpy(), np.concatenate(parts, 1))
+
+
 def test_cat_of_many_small_tensors(mode):
     parts = [array(tandem.int16, 3, i % 4, 2) for i in range(200)]
     got = run_in(mode, lambda *p: tandem.cat(p, 1), *[tensor(p) for p in parts])
