@@ -2,6 +2,7 @@
 // dims but one, so the lines along that dim are independent of each other, and each is walked in order.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 
 #include "runtime/device/thread_pool.h"
@@ -207,9 +208,14 @@ struct Preferred {
   using Integer = Signed;
   template <class C>
   C operator()(C a, C b) const {
-    bool kept = Prefers()(a, b);
-    if constexpr (std::is_floating_point_v<C>) kept |= a != a;
-    return kept ? a : b;
+    if constexpr (std::is_floating_point_v<C>) {
+      // As bits: compilers make branches of a choice of floating elements.
+      using Bits = std::conditional_t<sizeof(C) == 4, std::uint32_t, std::uint64_t>;
+      const Bits kept = Bits{0} - static_cast<Bits>(Prefers()(a, b) | (a != a));
+      return std::bit_cast<C>((std::bit_cast<Bits>(a) & kept) | (std::bit_cast<Bits>(b) & ~kept));
+    } else {
+      return Prefers()(a, b) ? a : b;
+    }
   }
 };
 using Least = Preferred<std::less_equal<>>;
