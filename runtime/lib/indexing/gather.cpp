@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <functional>
 
 #include "runtime/device/thread_pool.h"
@@ -221,6 +222,14 @@ struct Preferred {
 using Least = Preferred<std::less_equal<>>;
 using Greatest = Preferred<std::greater_equal<>>;
 
+/// One result and one source of a dtype that is so rare here that no loop is compiled for it.
+using CombineFn = void (*)(void* result, const void* source);
+template <class C, class Combine>
+void combineOne(void* result, const void* source) {
+  auto& to = *static_cast<C*>(result);
+  to = Combine()(to, *static_cast<const C*>(source));
+}
+
 /// The operands of a scatter that combines: `out` has a copy of the input.
 struct Scattered {
   const LineIndices& indices;
@@ -251,21 +260,33 @@ struct Scattered {
     };
     out.dtype == DType::Float16 ? run(TypeTag<Half>()) : run(TypeTag<BFloat16>());
   }
+  /// The same of elements that only `combine` knows.
+  void each(CombineFn combine) const {
+    const auto d = static_cast<std::size_t>(dim);
+    const auto item = static_cast<std::int64_t>(itemSize(out.dtype));
+    writeLines(lines(), indices.list, out.shape[d],
+               [=, from = static_cast<const std::byte*>(src.data), to = static_cast<std::byte*>(out.data),
+                stride = out.strides[d]](std::int64_t line, std::int64_t at, std::int64_t s) {
+                 combine(to + (line + at * stride) * item, from + s * item);
+               });
+  }
 };
 
 template <class Combine>
 void combineInto(const Scattered& s) {
   if (s.out.dtype == DType::Float16 || s.out.dtype == DType::BFloat16) return s.halves<Combine>();
-  const Lines lines = s.lines();
-  auto run = [&]<class C>(TypeTag<C>) { s.elements<C, Combine>(lines, s.src.data, s.out.data); };
+  auto run = [&]<class C>(TypeTag<C>) { s.elements<C, Combine>(s.lines(), s.src.data, s.out.data); };
   switch (s.out.dtype) {
   case DType::Bool:
   case DType::UInt8:
     return run(TypeTag<std::uint8_t>());
   case DType::Int8:
-    return run(TypeTag<typename Combine::template Integer<std::int8_t, std::uint8_t>>());
+    if constexpr (std::is_unsigned_v<typename Combine::template Integer<std::int8_t, std::uint8_t>>)
+      return run(TypeTag<std::uint8_t>());
+    else
+      return s.each(&combineOne<std::int8_t, Combine>);
   case DType::Int16:
-    return run(TypeTag<typename Combine::template Integer<std::int16_t, std::uint16_t>>());
+    return s.each(&combineOne<std::int16_t, Combine>);
   case DType::Int32:
     return run(TypeTag<typename Combine::template Integer<std::int32_t, std::uint32_t>>());
   case DType::Int64:

@@ -290,7 +290,9 @@ void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offse
   std::int64_t outerStride = numelOf(DimsRef(x.shape).subspan(first));
   if (accumulate) {
     withType(x.dtype, [&](auto tag) {
-      using T = typename decltype(tag)::Type;
+      // Sums wrap, with a sign as without.
+      using Stored = typename decltype(tag)::Type;
+      using T = std::conditional_t<std::is_same_v<Stored, std::int8_t>, std::uint8_t, Stored>;
       if constexpr (std::is_integral_v<T>)
         if (outer == 1 && inner == 1 && addByPieces<T>(x, values, offsets, out)) return;
       Contiguous source(values);

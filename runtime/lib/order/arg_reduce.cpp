@@ -5,6 +5,7 @@
 // rows, which are transposed for it.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <limits>
 #include <vector>
 
@@ -135,21 +136,41 @@ void bestOfColumns(const T* x, std::int64_t size, std::int64_t step, std::int64_
   }
 }
 
-/// For each position of outer x inner, by the order of `x`. `values`, of those of `stored`, may be null.
+/// What the values of results are taken from, and written to: null where only places are asked for.
+struct Taken {
+  const std::byte* elements;
+  std::byte* values;
+  DType dtype;
+  /// Of `count` neighbouring results from `first` on, whose lines begin at `from`, `beside` elements apart: the
+  /// elements at the places `indices` of lines of elements `down` apart.
+  void take(std::int64_t first, std::int64_t count, const std::int64_t* indices, std::int64_t from, std::int64_t down,
+            std::int64_t beside) const {
+    if (values == nullptr) return;
+    withSize(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::Type;
+      const T* x = reinterpret_cast<const T*>(elements) + from;
+      T* to = reinterpret_cast<T*>(values) + first;
+      const std::int64_t* place = indices + first;
+      if (down == 1)
+        for (std::int64_t j = 0; j < count; ++j) to[j] = x[place[j] + j * beside];
+      else
+        for (std::int64_t j = 0; j < count; ++j) to[j] = x[place[j] * down + j * beside];
+    });
+  }
+};
+
+/// For each position of outer x inner, by the order of `x`.
 template <bool Max, class T>
-void bestAlong(const T* x, const T* stored, DType dtype, const DimSplit& s, T* values, std::int64_t* indices) {
+void bestAlong(const T* x, const DimSplit& s, const Taken& taken, std::int64_t* indices) {
   if (s.outer * s.inner == 1) {
     indices[0] = bestOfAll<Max>(x, s.size);
-    if (values != nullptr) values[0] = stored[indices[0]];
-    return;
+    return taken.take(0, 1, indices, 0, 1, 0);
   }
   const bool shortRows = s.inner == 1 && s.size <= kShortRow;
   if (s.inner == 1 && !shortRows) {
     return parallelFor(s.outer, grainOf(s.size), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t o = begin; o < end; ++o) {
-        indices[o] = bestOf<Max>(x + o * s.size, s.size);
-        if (values != nullptr) values[o] = stored[o * s.size + indices[o]];
-      }
+      for (std::int64_t o = begin; o < end; ++o) indices[o] = bestOf<Max>(x + o * s.size, s.size);
+      taken.take(begin, end - begin, indices, begin * s.size, 1, s.size);
     });
   }
   const std::int64_t width = shortRows ? s.outer : s.inner;
@@ -163,13 +184,10 @@ void bestAlong(const T* x, const T* stored, DType dtype, const DimSplit& s, T* v
       const std::int64_t count = std::min(kColumns, width - i);
       const std::int64_t first = o * width + i;
       const std::int64_t at = shortRows ? i * s.size : o * s.size * width + i;
-      const std::int64_t down = shortRows ? 1 : width;
-      const std::int64_t beside = shortRows ? s.size : 1;
-      if (shortRows) transposeMatrix(x + at, s.size, turned.data(), kColumns, s.size, count, dtype);
+      if (shortRows) transposeMatrix(x + at, s.size, turned.data(), kColumns, s.size, count, taken.dtype);
       bestOfColumns<Max>(shortRows ? turned.data() : x + at, s.size, shortRows ? kColumns : width, count,
                          indices + first);
-      if (values == nullptr) continue;
-      for (std::int64_t j = 0; j < count; ++j) values[first + j] = stored[at + indices[first + j] * down + j * beside];
+      taken.take(first, count, indices, at, shortRows ? 1 : width, shortRows ? s.size : 1);
     }
   });
 }
@@ -187,24 +205,33 @@ void orderHalves(const std::int16_t* x, std::int64_t n, DType dtype, std::int16_
     }
   });
 }
-
 template <bool Max>
 void reduce(const char* op, const ArrayView& input, const DimSplit& split, void* values, const ArrayView& indices) {
   if (indices.numel() == 0) return;
   if (split.size == 0) fail<IndexError>(op, ": the reduced dim has no elements");
   Contiguous x(input);
-  auto along = [&]<class T>(const T* ordered) {
-    bestAlong<Max, T>(ordered, x.as<T>(), input.dtype, split, static_cast<T*>(values), indices.as<std::int64_t>());
-  };
+  const Taken taken{x.as<std::byte>(), static_cast<std::byte*>(values), input.dtype};
+  auto along = [&]<class T>(const T* ordered) { bestAlong<Max>(ordered, split, taken, indices.as<std::int64_t>()); };
   if (input.dtype == DType::Float16 || input.dtype == DType::BFloat16) {
     Scratch<std::int16_t> keys(input.numel());
     orderHalves<Max>(x.as<std::int16_t>(), input.numel(), input.dtype, keys.data());
     return along(static_cast<const std::int16_t*>(keys.data()));
   }
+  if (input.dtype == DType::Int8) {
+    // Of so few bits those with a sign are ordered as those without, if the sign's is turned.
+    Scratch<std::uint8_t> keys(input.numel());
+    parallelFor(input.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+      // Not what is captured, which writes of bytes might change.
+      const auto* from = x.as<std::uint8_t>();
+      std::uint8_t* to = keys.data();
+      for (std::int64_t i = begin; i < end; ++i) to[i] = from[i] ^ 0x80;
+    });
+    return along(static_cast<const std::uint8_t*>(keys.data()));
+  }
   withType(input.dtype, [&](auto tag) {
     using Stored = typename decltype(tag)::Type;
     using T = std::conditional_t<std::is_same_v<Stored, bool>, std::uint8_t, Stored>;
-    if constexpr (std::is_arithmetic_v<T>) along(static_cast<const T*>(x.as<T>()));
+    if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, std::int8_t>) along(static_cast<const T*>(x.as<T>()));
   });
 }
 

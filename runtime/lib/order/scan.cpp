@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/accumulator.h"
 #include "runtime/lib/clones.h"
 #include "runtime/lib/strided.h"
 
@@ -194,6 +195,22 @@ void scanLines(const T* x, T* out, const DimSplit& s, Combine combine) {
   });
 }
 
+/// Calls scanned(x), which overwrites the `n` elements `from` as int32, and writes their last bits to `to`: few scans
+/// are of integers of fewer bits.
+template <class T, class Scanned>
+void inLongerIntegers(const T* from, T* to, std::int64_t n, Scanned scanned) {
+  const Scratch<std::int32_t> x(n);
+  parallelFor(n, kSerialElements, [from, to = x.data()](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) to[i] = from[i];
+  });
+  scanned(x.data());
+  parallelFor(n, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    const std::int32_t* last = x.data();
+    T* bits = to;  // not what is captured, which writes of bytes might change
+    for (std::int64_t i = begin; i < end; ++i) bits[i] = static_cast<T>(last[i]);
+  });
+}
+
 /// `CarryOf<Out>` is what chains run in.
 template <template <class> class CarryOf, std::int64_t Rows = kChains, class Combine>
 void scan(const LibraryCall& call, Combine combine) {
@@ -205,91 +222,124 @@ void scan(const LibraryCall& call, Combine combine) {
   withType(out.dtype, [&](auto tag) {
     // Sums and products wrap, with a sign as without.
     using Stored = typename decltype(tag)::Type;
-    using T = std::conditional_t<std::is_same_v<Stored, std::int8_t>, std::uint8_t, Stored>;
-    if constexpr (std::is_invocable_v<Combine, CarryOf<T>, CarryOf<T>>)
-      scanLines<CarryOf<T>, Rows>(x.as<T>(), out.as<T>(), split, combine);
-    else
+    if constexpr (!std::is_invocable_v<Combine, CarryOf<Stored>, CarryOf<Stored>>) {
       fail<InternalError>("scan of ", dtypeName(x.view().dtype));
+    } else if constexpr (std::is_integral_v<Stored> && !std::is_same_v<Stored, bool> && sizeof(Stored) < 4) {
+      using T = std::make_unsigned_t<Stored>;
+      inLongerIntegers(x.as<T>(), out.as<T>(), out.numel(),
+                       [&](std::int32_t* wide) { scanLines<std::int32_t, Rows>(wide, wide, split, combine); });
+    } else if constexpr (Rows > kChains && !std::is_same_v<Stored, ComputeOf<Stored>>) {
+      // Of long steps: reading and writing is nothing beside them.
+      const Widened<Stored> wide(x.view());
+      scanLines<float, Rows>(wide.data(), wide.data(), split, combine);
+      narrowAll(wide.data(), out.as<Stored>(), out.numel());
+    } else {
+      scanLines<CarryOf<Stored>, Rows>(x.as<Stored>(), out.as<Stored>(), split, combine);
+    }
   });
 }
 
-/// Does `a` replace `b`, met before it? Elements, or vectors of them.
-template <bool Max, class V>
+/// Does `a` replace `b`, met before it, where greater ones do? Elements, or vectors of them.
+template <class V>
 auto replaces(V a, V b) {
-  return (a != a) | ((b == b) & (Max ? a >= b : a <= b));
+  return (a != a) | ((b == b) & (a >= b));
 }
 
-/// Four chains of at least 32 bits an element, one step after the other. No branch depends on values.
-template <bool Max, class T>
+/// An integer of the size of C.
+template <class C>
+using BitsOf =
+    std::conditional_t<sizeof(C) == 8, std::int64_t, std::conditional_t<sizeof(C) == 4, std::int32_t, std::uint8_t>>;
+/// With the bits of `turned` turned: where that is the sign of numbers, or are all bits of integers, the least element
+/// is the greatest, and NaN stays NaN.
+template <class C>
+C turn(C v, BitsOf<C> turned) {
+  return std::bit_cast<C>(std::bit_cast<BitsOf<C>>(v) ^ turned);
+}
+/// What turns elements so that the greatest replaces others, as those do that are to be found.
+template <class C>
+BitsOf<C> turnedFor(bool greatest) {
+  if (greatest) return 0;
+  if constexpr (std::is_floating_point_v<C>) return std::bit_cast<BitsOf<C>>(C{-0.0});
+  return -1;
+}
+
+/// Four chains, one step after the other. No branch depends on values.
+template <class T, class C = typename Element<T>::Compute>
 void fourExtremes(const T* x, T* values, std::int64_t* indices, std::int64_t apart, std::int64_t step,
-                  std::int64_t size) {
-  using C = typename Element<T>::Compute;
+                  std::int64_t size, BitsOf<C> turned) {
   typedef C Values __attribute__((vector_size(kChains * sizeof(C))));
+  typedef BitsOf<C> Bits __attribute__((vector_size(kChains * sizeof(C))));
   typedef std::int64_t Places __attribute__((vector_size(kChains * sizeof(std::int64_t))));
   static_assert(kChains == 4);
+  auto turnFour = [&](Values v) TANDEM_INLINED { return reinterpret_cast<Values>(reinterpret_cast<Bits>(v) ^ turned); };
   auto four = [&](std::int64_t at) TANDEM_INLINED {
-    return Values{load(x[at]), load(x[at + apart]), load(x[at + 2 * apart]), load(x[at + 3 * apart])};
+    return turnFour(Values{load(x[at]), load(x[at + apart]), load(x[at + 2 * apart]), load(x[at + 3 * apart])});
   };
   Values best = four(0);
   Places place = {};
   for (std::int64_t r = 0; r < size; ++r) {
     const std::int64_t at = r * step;
     const Values v = four(at);
-    const auto better = replaces<Max>(v, best);
+    const auto better = replaces(v, best);
     best = better ? v : best;
     place = __builtin_convertvector(better, Places) ? place - place + r : place;
+    const Values stored = turnFour(best);
     for (std::int64_t j = 0; j < kChains; ++j) {
-      values[at + j * apart] = store<T>(best[j]);
+      values[at + j * apart] = store<T>(stored[j]);
       indices[at + j * apart] = place[j];
     }
   }
 }
 
 /// Values and the places they come from; a later equal value replaces the one before, and NaN everything.
-template <bool Max, class T>
-void scanExtremes(const T* x, T* values, std::int64_t* indices, const DimSplit& s) {
+template <class T>
+void scanExtremes(const T* x, T* values, std::int64_t* indices, const DimSplit& s, bool greatest) {
   using C = typename Element<T>::Compute;
   if (s.size == 0) return;
+  const BitsOf<C> turned = turnedFor<C>(greatest);
   overChains(s, [&](std::int64_t at, auto apart, auto count) {
-    if constexpr (sizeof(C) >= 4)
-      if (count == kChains) return fourExtremes<Max>(x + at, values + at, indices + at, apart, s.inner, s.size);
+    if (count == kChains) return fourExtremes(x + at, values + at, indices + at, apart, s.inner, s.size, turned);
     C best[kTogether];
     std::int64_t place[kTogether];
     auto take = [&](std::int64_t j, std::int64_t r, bool better, C v) {
       best[j] = better ? v : best[j];
       place[j] = better ? r : place[j];
-      values[at + j * apart] = store<T>(best[j]);
+      values[at + j * apart] = store<T>(turn(best[j], turned));
       indices[at + j * apart] = place[j];
     };
     for (std::int64_t j = 0; j < count; ++j) {
-      best[j] = load(x[at + j * apart]);
+      best[j] = turn(load(x[at + j * apart]), turned);
       take(j, 0, true, best[j]);
     }
     for (std::int64_t r = 1; r < s.size; ++r) {
       at += s.inner;
       for (std::int64_t j = 0; j < count; ++j) {
-        const C v = load(x[at + j * apart]);
-        take(j, r, replaces<Max>(v, best[j]), v);
+        const C v = turn(load(x[at + j * apart]), turned);
+        take(j, r, replaces(v, best[j]), v);
       }
     }
   });
 }
 
-template <bool Max>
-void extremes(const LibraryCall& call) {
+void extremes(const LibraryCall& call, bool greatest) {
   const ArrayView& out = call.outputs[0];
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(out.shape.size()));
   DimSplit split(out.shape, dim);
   Contiguous x(call.inputs[0]);
+  auto* indices = call.outputs[1].as<std::int64_t>();
   withType(out.dtype, [&](auto tag) {
     using Stored = typename decltype(tag)::Type;
     using T = std::conditional_t<std::is_same_v<Stored, bool>, std::uint8_t, Stored>;
-    scanExtremes<Max>(x.as<T>(), out.as<T>(), call.outputs[1].as<std::int64_t>(), split);
+    if constexpr (std::is_integral_v<T> && sizeof(T) < 4)
+      inLongerIntegers(x.as<T>(), out.as<T>(), out.numel(),
+                       [&](std::int32_t* wide) { scanExtremes(wide, wide, indices, split, greatest); });
+    else
+      scanExtremes(x.as<T>(), out.as<T>(), indices, split, greatest);
   });
 }
 
 /// s[i] = terms[i] + factors[i] s[i-1], or s[i+1].
-template <class T, class C = Wide<T>>
+template <class C, class T>
 void recur(const T* terms, const T* factors, T* out, const DimSplit& s, bool reverse) {
   const std::int64_t first = reverse ? (s.size - 1) * s.inner : 0;
   const std::int64_t step = reverse ? -s.inner : s.inner;
@@ -314,8 +364,8 @@ void recur(const T* terms, const T* factors, T* out, const DimSplit& s, bool rev
 
 }  // namespace
 
-void cummax(const LibraryCall& call) { extremes<true>(call); }
-void cummin(const LibraryCall& call) { extremes<false>(call); }
+void cummax(const LibraryCall& call) { extremes(call, true); }
+void cummin(const LibraryCall& call) { extremes(call, false); }
 
 void logcumsumexp(const LibraryCall& call) {
   // A step is so long that more chains than a vector has lanes keep the processor busy.
@@ -335,10 +385,15 @@ void linear_recurrence(const LibraryCall& call) {
   Contiguous factors(call.inputs[1]);
   withType(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    if constexpr (std::is_floating_point_v<ComputeOf<T>>)
-      recur<T>(terms.as<T>(), factors.as<T>(), out.as<T>(), split, reverse);
-    else
+    if constexpr (std::is_floating_point_v<T>) {
+      recur<Wide<T>>(terms.as<T>(), factors.as<T>(), out.as<T>(), split, reverse);
+    } else if constexpr (std::is_floating_point_v<ComputeOf<T>>) {
+      const Widened<T> wide(terms.view());
+      recur<Wide<T>>(wide.data(), Widened<T>(factors.view()).data(), wide.data(), split, reverse);
+      narrowAll(wide.data(), out.as<T>(), out.numel());
+    } else {
       fail<InternalError>("a recurrence of ", dtypeName(out.dtype));
+    }
   });
 }
 void cumprod(const LibraryCall& call) { scan<Wide>(call, Multiply()); }

@@ -1,6 +1,7 @@
 // searchsorted: values are looked for by halving their rows, many at once; and the order of whole rows.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <numeric>
 
 #include "runtime/device/thread_pool.h"
@@ -74,11 +75,12 @@ template <bool Right, class T>
   }
 }
 
+/// Does the row of n elements at `a` come before the one at `b`?
 template <class T>
-bool rowLess(const T* a, const T* b, std::int64_t n) {
+bool rowLess(const void* a, const void* b, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
-    auto x = Element<T>::load(a[i]);
-    auto y = Element<T>::load(b[i]);
+    auto x = Element<T>::load(static_cast<const T*>(a)[i]);
+    auto y = Element<T>::load(static_cast<const T*>(b)[i]);
     if (less(x, y)) return true;
     if (less(y, x)) return false;
   }
@@ -93,11 +95,12 @@ void lex_order(const LibraryCall& call) {
   std::int64_t width = rows.view().shape[1];
   auto* order = call.outputs[0].as<std::int64_t>();
   std::iota(order, order + n, std::int64_t{0});
-  withType(rows.view().dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    const T* p = rows.as<T>();
-    std::stable_sort(order, order + n,
-                     [=](std::int64_t a, std::int64_t b) { return rowLess(p + a * width, p + b * width, width); });
+  // One sort for all dtypes: only comparing knows them.
+  const auto comesFirst = withType(rows.view().dtype, [](auto tag) { return &rowLess<typename decltype(tag)::Type>; });
+  const auto* bytes = rows.as<std::byte>();
+  const std::int64_t step = width * static_cast<std::int64_t>(itemSize(rows.view().dtype));
+  std::stable_sort(order, order + n, [=](std::int64_t a, std::int64_t b) {
+    return comesFirst(bytes + a * step, bytes + b * step, width);
   });
 }
 
