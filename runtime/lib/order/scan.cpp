@@ -125,10 +125,41 @@ auto wideFour(__m128 v) {
 __m128 narrowFour(__m256d v) { return _mm256_cvtpd_ps(v); }
 __m128 narrowFour(__m128 v) { return v; }
 
+/// Four rows of two or three elements, which are two or three vectors: the columns, and back.
+template <class T, class Combine>
+void scanPairs(const T* x, T* out, Combine combine) {
+  const __m128 a = loadFour(x), b = loadFour(x + 4);
+  const auto first = wideFour<T>(_mm_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)));
+  const __m128 sums = narrowFour(combine.four(first, wideFour<T>(_mm_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)))));
+  const __m128 firsts = narrowFour(first);
+  storeFour(out, _mm_unpacklo_ps(firsts, sums));
+  storeFour(out + 4, _mm_unpackhi_ps(firsts, sums));
+}
+template <class T, class Combine>
+void scanTriples(const T* x, T* out, Combine combine) {
+  const __m128 a = loadFour(x), b = loadFour(x + 4), c = loadFour(x + 8);
+  const __m128 ends = _mm_shuffle_ps(b, c, _MM_SHUFFLE(2, 1, 3, 2));    // of the last two rows, the first two
+  const __m128 begins = _mm_shuffle_ps(a, b, _MM_SHUFFLE(1, 0, 2, 1));  // of the first two rows, the last two
+  auto carry = wideFour<T>(_mm_shuffle_ps(a, ends, _MM_SHUFFLE(2, 0, 3, 0)));
+  const __m128 column0 = narrowFour(carry);
+  carry = combine.four(carry, wideFour<T>(_mm_shuffle_ps(begins, ends, _MM_SHUFFLE(3, 1, 2, 0))));
+  const __m128 column1 = narrowFour(carry);
+  carry = combine.four(carry, wideFour<T>(_mm_shuffle_ps(begins, c, _MM_SHUFFLE(3, 0, 3, 1))));
+  const __m128 column2 = narrowFour(carry);
+  const __m128 even = _mm_shuffle_ps(column0, column1, _MM_SHUFFLE(2, 0, 2, 0));
+  const __m128 odd = _mm_shuffle_ps(column1, column2, _MM_SHUFFLE(3, 1, 3, 1));
+  const __m128 both = _mm_shuffle_ps(column2, column0, _MM_SHUFFLE(3, 1, 2, 0));
+  storeFour(out, _mm_shuffle_ps(even, both, _MM_SHUFFLE(2, 0, 2, 0)));
+  storeFour(out + 4, _mm_shuffle_ps(odd, even, _MM_SHUFFLE(3, 1, 2, 0)));
+  storeFour(out + 8, _mm_shuffle_ps(both, odd, _MM_SHUFFLE(3, 1, 3, 1)));
+}
+
 /// Four rows of `size` elements each, 2 at least, a column of four at a time: what `scanLines` does by elements.
 template <class T, class Combine>
 void scanRows(const T* x, T* out, std::int64_t size, Combine combine) {
   static_assert(kChains == 4);
+  if (size == 2) return scanPairs(x, out, combine);
+  if (size == 3) return scanTriples(x, out, combine);
   decltype(wideFour<T>(__m128())) carry{};
   __m128 row[4] = {};
   auto scanColumns = [&](std::int64_t from) TANDEM_INLINED {
@@ -150,8 +181,7 @@ void scanRows(const T* x, T* out, std::int64_t size, Combine combine) {
   }
   if (from == size) return;
   // Whole vectors here too: all rows but the last go on into the next one, of which nothing is used; the last one's
-  // ends with it, and is turned by as many places. Longer rows are stored with what comes before, shorter ones over the
-  // beginning of the next, which follows.
+  // ends with it, and is turned by as many places. They are stored with what comes before.
   const __m128 before[4] = {row[0], row[1], row[2], row[3]};
   const int rest = static_cast<int>(size - from);
   const __m128i places = _mm_setr_epi32(0, 1, 2, 3);
@@ -159,19 +189,10 @@ void scanRows(const T* x, T* out, std::int64_t size, Combine combine) {
   for (int j = 0; j < 3; ++j) row[j] = loadFour(x + j * size + from);
   row[3] = _mm_permutevar_ps(loadFour(x + 4 * size - 4), _mm_sub_epi32(places, rests));
   scanColumns(from);
-  if (size > 4) {
-    const __m128 fresh = _mm_castsi128_ps(_mm_cmpgt_epi32(rests, places));
-    for (int j = 0; j < 4; ++j)
-      storeFour(out + (j + 1) * size - 4,
-                _mm_permutevar_ps(_mm_blendv_ps(before[j], row[j], fresh), _mm_add_epi32(places, rests)));
-    return;
-  }
-  for (int j = 0; j < 3; ++j) storeFour(out + j * size, row[j]);
-  T last[4];
-  storeFour(last, row[3]);
-  out[3 * size] = last[0];
-  out[3 * size + 1] = last[1];
-  if (rest == 3) out[3 * size + 2] = last[2];
+  const __m128 fresh = _mm_castsi128_ps(_mm_cmpgt_epi32(rests, places));
+  for (int j = 0; j < 4; ++j)
+    storeFour(out + (j + 1) * size - 4,
+              _mm_permutevar_ps(_mm_blendv_ps(before[j], row[j], fresh), _mm_add_epi32(places, rests)));
 }
 
 /// x and out, outer x size x inner of T; the chain runs in C, from its first element on.
@@ -201,7 +222,7 @@ template <class T, class Scanned>
 void inLongerIntegers(const T* from, T* to, std::int64_t n, Scanned scanned) {
   const Scratch<std::int32_t> x(n);
   parallelFor(n, kSerialElements, [from, to = x.data()](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) to[i] = from[i];
+    for (std::int64_t i = begin; i < end; ++i) to[i] = static_cast<std::int32_t>(from[i]);
   });
   scanned(x.data());
   parallelFor(n, kSerialElements, [&](std::int64_t begin, std::int64_t end) {

@@ -10,36 +10,13 @@
 #include <vector>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/order/keys.h"
 #include "runtime/lib/strided.h"
 
 #pragma GCC target("avx2")  // which generated code needs too
 
 namespace tandem::lib {
 namespace {
-
-template <class T>
-using KeyOf = std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>;
-
-/// Integers in the order of the values: equal for the two zeros, one for all NaN, which is the largest.
-template <class T>
-KeyOf<T> ascendingKey(T x) {
-  using Key = KeyOf<T>;
-  using C = typename Element<T>::Compute;
-  constexpr Key kTop = Key{1} << (sizeof(Key) * 8 - 1);
-  C v = Element<T>::load(x);
-  if constexpr (std::is_same_v<C, bool>) {
-    return v ? 1 : 0;
-  } else if constexpr (std::is_floating_point_v<C>) {
-    Key bits = std::bit_cast<Key>(v + C{0});  // -0 + 0 is +0
-    // Without branches, for vectors: a negative number has all its bits turned, a positive one its first.
-    bits ^= static_cast<Key>(static_cast<std::make_signed_t<Key>>(bits) >> (sizeof(Key) * 8 - 1)) | kTop;
-    return v != v ? ~Key{0} : bits;
-  } else if constexpr (std::is_signed_v<C>) {
-    return static_cast<Key>(static_cast<std::make_signed_t<Key>>(v)) ^ kTop;
-  } else {
-    return static_cast<Key>(v);
-  }
-}
 
 /// A key and the place it came from: in one word where there is room, so that comparing is one instruction.
 template <class Key>
@@ -103,20 +80,6 @@ void sortFirst(std::span<Item<Key>> items, std::int64_t keep) {
   std::sort(items.begin(), middle);
 }
 
-/// Writes the keys of `count` elements, `step` apart, each with the bits of `turned` turned. Only this and ascendingKey
-/// know the type of the elements.
-template <class Key>
-using KeysFn = void (*)(const void* from, std::int64_t step, std::int64_t count, Key turned, Key* to);
-
-template <class T>
-void keysOf(const void* from, std::int64_t step, std::int64_t count, KeyOf<T> turned, KeyOf<T>* to) {
-  const T* x = static_cast<const T*>(from);
-  if (step == 1)
-    for (std::int64_t r = 0; r < count; ++r) to[r] = ascendingKey(x[r]) ^ turned;
-  else
-    for (std::int64_t r = 0; r < count; ++r) to[r] = ascendingKey(x[r * step]) ^ turned;
-}
-
 /// The elements of a line, smallest key first to come.
 template <class Key>
 struct Line {
@@ -131,20 +94,36 @@ struct Line {
 
 constexpr std::int64_t kByRank = 16;  // lines up to here
 
-/// A short line: each element goes to the place that as many others come before. No branch depends on values, which
-/// would be guessed wrong.
-template <class T, class Place>
-void placeByRank(const T* from, std::int64_t step, std::int64_t size, KeyOf<T> turned, Place place) {
-  KeyOf<T> keys[kByRank];
-  std::int32_t ranks[kByRank] = {};
-  for (std::int64_t r = 0; r < size; ++r) keys[r] = ascendingKey(from[r * step]) ^ turned;
-  for (std::int64_t r = 1; r < size; ++r)
-    for (std::int64_t q = 0; q < r; ++q) {
-      const std::int32_t before = keys[r] < keys[q] ? 1 : 0;
-      ranks[q] += before;
-      ranks[r] += 1 - before;
+/// The places of the first `keep` elements of each line: each element goes to the place that as many others come
+/// before. No branch depends on values, which would be guessed wrong. `Size` is the lines' where it is a constant.
+template <std::int64_t Size, class Key>
+void placesByRank(const ShortLines<Key>& lines, std::int64_t keep, std::int64_t* places) {
+  constexpr std::int64_t kMost = Size > 0 ? Size : kByRank;
+  const std::int64_t size = Size > 0 ? Size : lines.size;
+  for (std::int64_t line = 0; line < lines.count; ++line) {
+    const Key* from = lines.keys + line * lines.keysApart;
+    std::int64_t* to = places + lines.results + line * lines.resultsApart;
+    if constexpr (Size == 2) {
+      const std::int64_t first = from[lines.keyStep] < from[0] ? 1 : 0;
+      to[0] = first;
+      if (keep == 2) to[lines.elementStep] = 1 - first;
+    } else {
+      Key own[kMost];
+      std::int32_t ranks[kMost] = {};
+      for (std::int64_t r = 0; r < size; ++r) own[r] = from[r * lines.keyStep];
+#pragma GCC unroll 4
+      for (std::int64_t r = 1; r < size; ++r)
+#pragma GCC unroll 4
+        for (std::int64_t q = 0; q < r; ++q) {
+          const std::int32_t before = own[r] < own[q] ? 1 : 0;
+          ranks[q] += before;
+          ranks[r] += 1 - before;
+        }
+      std::int64_t order[kMost] = {};
+      for (std::int64_t r = 0; r < size; ++r) order[ranks[r]] = r;
+      for (std::int64_t r = 0; r < keep; ++r) to[r * lines.elementStep] = order[r];
     }
-  for (std::int64_t r = 0; r < size; ++r) place(ranks[r], r);
+  }
 }
 
 /// The smallest few of many keys, sorted: a heap of those met so far, in which few of the others replace the largest.
@@ -270,7 +249,6 @@ void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, st
   constexpr std::int64_t kLines = 64;
   auto* indices = call.outputs[1].as<std::int64_t>();
   const auto item = static_cast<std::int64_t>(itemSize(x.dtype));
-  if (keep == 0) return;
   const std::int64_t together = std::clamp<std::int64_t>(kBytes / (s.size * item), 1, std::min(kLines, s.inner));
   const std::int64_t groups = (s.inner + together - 1) / together;
   parallelFor(s.outer * groups, grainOf(8 * s.size * together), [&](std::int64_t begin, std::int64_t end) {
@@ -293,32 +271,19 @@ void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, st
   });
 }
 
-/// The same for short lines.
-template <class T>
-void eachShortLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, bool descending) {
-  const KeyOf<T> turned = descending ? ~KeyOf<T>{0} : KeyOf<T>{0};
-  if (keep == 0) return;
-  parallelFor(s.outer * s.inner, grainOf(8 * s.size), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t line = begin; line < end; ++line) {
-      const std::int64_t o = line / s.inner;
-      const std::int64_t i = line % s.inner;
-      const T* from = x.as<T>() + o * s.size * s.inner + i;
-      T* values = call.outputs[0].as<T>() + o * keep * s.inner + i;
-      std::int64_t* indices = call.outputs[1].as<std::int64_t>() + o * keep * s.inner + i;
-      placeByRank(from, s.inner, s.size, turned, [&](std::int64_t r, std::int64_t at) {
-        if (r >= keep) return;
-        values[r * s.inner] = from[at * s.inner];
-        indices[r * s.inner] = at;
-      });
-    }
-  });
-}
-
 void sortLines(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, bool descending) {
-  withType(x.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    if (s.size <= kByRank) return eachShortLine<T>(call, x, s, keep, descending);
-    eachLine<KeyOf<T>>(call, x, s, keep, descending, &keysOf<T>);
+  if (x.numel() == 0 || keep == 0) return;
+  withKeys(x.dtype, [&]<class Key>(KeysFn<Key> keysOf) {
+    if (s.size > kByRank) return eachLine(call, x, s, keep, descending, keysOf);
+    auto* places = call.outputs[1].as<std::int64_t>();
+    eachShortLines(x, s, keep, keysOf, descending ? ~Key{0} : Key{0}, [&](const ShortLines<Key>& lines) {
+      const auto order = s.size == 2   ? &placesByRank<2, Key>
+                         : s.size == 3 ? &placesByRank<3, Key>
+                         : s.size == 4 ? &placesByRank<4, Key>
+                                       : &placesByRank<0, Key>;
+      order(lines, keep, places);
+      takeElements(lines, x.dtype, keep, places, call.outputs[0].data);
+    });
   });
 }
 

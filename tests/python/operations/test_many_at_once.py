@@ -233,3 +233,56 @@ def test_cross_products_of_many_vectors(mode, shape, dim, dtype):
         gradients, (np.cross(y, cotangent, axis=dim), np.cross(cotangent, x, axis=dim)), strict=True
     ):
         np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", "uint8 int16 int64 float16 float32 float64 bool".split())
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_short_lines(dtype, dim, threads):
+    """Lines of a few elements, and one more, are ordered by their ranks: equal ones in their order, NaN last."""
+    draw = np.random.default_rng(2)
+    for size in (1, 2, 3, 4, 5, 8, 9, 16, 17):
+        for others in ((1, 1), (7, 1), (1, 700), (23, 40), (0, 3)):
+            x = draw.integers(0, 4, (*others, size)).astype(dtype)
+            if dtype.startswith("float"):
+                x[draw.random(x.shape) < 0.2] = np.nan
+                x[draw.random(x.shape) < 0.1] = -0.0
+            x = np.moveaxis(x, -1, dim)
+            ours = tandem.from_numpy(np.ascontiguousarray(x))
+            order = np.argsort(x, dim, kind="stable")
+            values, places = tandem.sort(ours, dim)
+            assert np.array_equal(places.numpy(), order), (size, others)
+            assert np.array_equal(values.numpy(), np.take_along_axis(x, order, dim), equal_nan=True)
+            for k in {1, size // 2, size} - {0}:
+                # The first of the equal ones.
+                ranked = np.take_along_axis(x, order[(slice(None),) * dim + (slice(k - 1, k),)], dim)
+                first = ((x == ranked) | ((x != x) & (ranked != ranked))).argmax(dim) if x.size else ranked.sum(dim)
+                values, places = tandem.kthvalue(ours, k, dim)
+                assert np.array_equal(places.numpy(), first), (size, others, k)
+                assert np.array_equal(values.numpy(), ranked.squeeze(dim), equal_nan=True)
+                least = tandem.topk(ours, k, dim, largest=False)
+                assert np.array_equal(least.indices.numpy(), order[(slice(None),) * dim + (slice(0, k),)])
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "bool"])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 8, 9, 100])
+def test_modes_and_medians_of_lines(dtype, size):
+    draw = np.random.default_rng(3)
+    x = draw.integers(0, 1 + size // 2, (60, size)).astype(dtype)
+    if dtype == "float32":
+        x[draw.random(x.shape) < 0.3] = np.nan
+    ours = tandem.from_numpy(x)
+    modes, medians, nanmedians = tandem.mode(ours, 1), tandem.median(ours, 1), tandem.nanmedian(ours, 1)
+    for i, line in enumerate(x):
+        # Each NaN is another value.
+        found, counts = np.unique(line, return_counts=True, equal_nan=False)
+        most = found[counts.argmax()]
+        same = (line == most) | ((line != line) & (most != most))
+        assert modes.indices[i] == np.nonzero(same)[0][-1], (line, modes.values[i])
+        numbers = np.sort(line[line == line])
+        for found, has in ((medians, numbers.size == size), (nanmedians, numbers.size > 0)):
+            if not has:
+                assert found.values[i] != found.values[i]
+                assert found.indices[i] == np.nonzero(line != line)[0][0]
+                continue
+            expected = numbers[(numbers.size - 1) // 2]
+            assert found.values[i] == expected and found.indices[i] == np.nonzero(line == expected)[0][0]
