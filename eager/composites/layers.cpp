@@ -13,7 +13,12 @@
 namespace tandem::ops {
 namespace {
 
-Tensor shifted(const Tensor& x, std::int64_t dim) { return sub(x, detached(amax(x, Dims{dim}, true))); }
+/// x, or where it has a half type its widened elements, less the greatest along the dim.
+Tensor shifted(const Tensor& x, std::int64_t dim) {
+  Tensor wide = widened(x);
+  Tensor greatest = detached(amax(wide, Dims{dim}, true));
+  return wide.impl() == x.impl() ? sub(x, greatest) : applyOver(wide, OpCode::sub, {wide, greatest});
+}
 
 /// Input of a softmax in the dtype it is computed in. A 0-d input is one row of one element.
 Tensor softmaxInput(const char* op, const Tensor& x, std::optional<DType> dtype) {
@@ -38,8 +43,9 @@ Tensor softmax_along(const Tensor& x, std::int64_t dim) {
   FusedScope fused(x);
   {
     NoGrad noGrad;
-    Tensor e = exp(shifted(widened(x), dim));
-    result[0] = toDType(div(e, sum(e, Dims{dim}, true)), x.dtype());
+    Tensor e = shifted(x, dim);
+    e = applyOver(e, OpCode::exp, {e});
+    result[0] = toDType(applyOver(e, OpCode::div, {e, sum(e, Dims{dim}, true)}), x.dtype());
   }
   const Operand operands[] = {x};
   const std::int64_t attrs[] = {dim};
@@ -53,8 +59,8 @@ Tensor log_softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype
   if (in.numel() == 0) return clone(in);
   if (in.dim() == 0) return reshape(log_softmax(reshape(in, Dims{1}), 0, {}), Dims());
   FusedScope fused(in);
-  Tensor s = shifted(widened(in), dim);
-  return toDType(sub(s, log(sum(exp(s), Dims{dim}, true))), in.dtype());
+  Tensor s = shifted(in, dim);
+  return toDType(applyOver(s, OpCode::sub, {s, log(sum(exp(s), Dims{dim}, true))}), in.dtype());
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {

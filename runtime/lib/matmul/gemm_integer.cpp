@@ -54,11 +54,12 @@ class Panel {
     }
   }
 
-  /// Adds the products of `rows` rows of a, at most `Rows`, and a panel, whose rows are `step` apart, to those of c.
+  /// Adds the products of `rows` rows of a, at most `Rows`, and a panel, whose rows are `step` apart, to those of c, or
+  /// is the `first` to write them.
   template <std::int64_t Rows>
   [[gnu::always_inline]] static void add(const T* a, const Matrix<T>& strides, const T* panel, std::int64_t step,
                                          std::int64_t depth, std::int64_t columns, std::int64_t rows, T* c,
-                                         std::int64_t ldc) {
+                                         std::int64_t ldc, bool first) {
     V sums[Rows][2] = {};
     std::int64_t at[Rows];
     for (std::int64_t i = 0; i < Rows; ++i) at[i] = std::min(i, rows - 1) * strides.rowStride;
@@ -73,10 +74,24 @@ class Panel {
         sums[i][1] += x * right;
       }
     }
-    T products[Rows][kWidth];
-    std::memcpy(&products, &sums, sizeof products);
-    for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = 0; j < columns; ++j) c[i * ldc + j] = static_cast<T>(c[i * ldc + j] + products[i][j]);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      T* to = c + i * ldc;
+      if (columns == kWidth) {
+        for (int v = 0; v < 2; ++v) {
+          V sum = sums[i][v];
+          if (!first) {
+            V old;
+            std::memcpy(&old, to + v * kLanes, sizeof old);
+            sum += old;
+          }
+          std::memcpy(to + v * kLanes, &sum, sizeof sum);
+        }
+        continue;
+      }
+      T products[kWidth];
+      std::memcpy(&products, &sums[i], sizeof products);
+      for (std::int64_t j = 0; j < columns; ++j) to[j] = static_cast<T>((first ? T{} : to[j]) + products[j]);
+    }
   }
 
   static constexpr std::int64_t kStripe = 4 * kWidth;
@@ -120,7 +135,7 @@ class Panel {
 
   static void tile(std::int64_t rows, std::int64_t columns, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c,
                    std::int64_t ldc, T* panel) {
-    for (std::int64_t i = 0; i < rows; ++i) std::fill_n(c + i * ldc, columns, T{});
+    for (std::int64_t i = 0; k == 0 && i < rows; ++i) std::fill_n(c + i * ldc, columns, T{});
     for (std::int64_t p = 0; p < k; p += kDepth) {
       const std::int64_t depth = std::min(kDepth, k - p);
       // Few rows read the columns where they are.
@@ -133,8 +148,8 @@ class Panel {
         std::int64_t i = 0;
         for (; i + 1 < rows; i += kRows)
           add<kRows>(from + i * a.rowStride, a, right, step, depth, columns, std::min(kRows, rows - i), c + i * ldc,
-                     ldc);
-        if (i < rows) add<1>(from + i * a.rowStride, a, right, step, depth, columns, 1, c + i * ldc, ldc);
+                     ldc, p == 0);
+        if (i < rows) add<1>(from + i * a.rowStride, a, right, step, depth, columns, 1, c + i * ldc, ldc, p == 0);
       };
       withVectors(run);
     }
@@ -179,9 +194,27 @@ std::int64_t rowTimesColumns(std::int64_t n, std::int64_t k, const Matrix<T>& a,
   return stripes * P::kStripe;
 }
 
+// Products of fewer multiply-adds are made element by element: packing a panel takes longer.
+constexpr std::int64_t kFewProducts = 200;
+
+template <class T>
+void smallProduct(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      const T* row = a.data + i * a.rowStride;
+      const T* column = b.data + j * b.columnStride;
+      T sum{};
+      for (std::int64_t p = 0; p < k; ++p)
+        sum = static_cast<T>(sum + row[p * a.columnStride] * column[p * b.rowStride]);
+      c[i * n + j] = sum;
+    }
+}
+
 template <class T>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
   using P = Panel<T>;
+  if (m < kFewProducts && n < kFewProducts && k < kFewProducts && m * n * k < kFewProducts)
+    return smallProduct(m, n, k, a, b, c);
   if constexpr (kHasRows<T>)
     if (m == 1) {
       const std::int64_t done = rowTimesColumns<T>(n, k, a, b, c);

@@ -286,3 +286,26 @@ def test_modes_and_medians_of_lines(dtype, size):
                 continue
             expected = numbers[(numbers.size - 1) // 2]
             assert found.values[i] == expected and found.indices[i] == np.nonzero(line == expected)[0][0]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "uint8"])
+def test_products_of_integers(dtype, threads):
+    """Of few elements, of as many as a panel has columns, and of more than one block of the inner size."""
+    draw = np.random.default_rng(4)
+    for m in (1, 2, 4, 5, 130):
+        for k in (0, 1, 2, 4, 7, 300, 513):
+            for n in (1, 2, 4, 15, 16, 17, 33):
+                a, b = draw.integers(-9, 9, (m, k)).astype(dtype), draw.integers(-9, 9, (k, n)).astype(dtype)
+                expected = (a.astype("int64") @ b.astype("int64")).astype(dtype)
+                turned = tandem.from_numpy(np.ascontiguousarray(b.T)).t()
+                for right in (tandem.from_numpy(b), turned):
+                    assert np.array_equal((tandem.from_numpy(a) @ right).numpy(), expected), (m, k, n)
+    a, b = draw.integers(-99, 99, (50, 2, 3)).astype(dtype), draw.integers(-99, 99, (50, 3, 2)).astype(dtype)
+    assert np.array_equal(tandem.bmm(tandem.from_numpy(a), tandem.from_numpy(b)).numpy(), a @ b)
+
+
+def test_a_tensor_equals_itself_unless_it_has_nan():
+    for x in (tandem.arange(9), tandem.tensor([True, False]), tandem.tensor([1.0, -0.0]), tandem.zeros(0)):
+        assert tandem.equal(x, x)
+    x = tandem.tensor([1.0, float("nan")])
+    assert not tandem.equal(x, x)
