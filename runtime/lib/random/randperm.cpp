@@ -1,8 +1,10 @@
 // randperm: the numbers 0 .. n-1 in the order of their random keys.
 #include <algorithm>
+#include <cstring>
 #include <immintrin.h>
 #include <numeric>
 
+#include "runtime/device/isa.h"
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/random/key_order.h"
 #include "runtime/lib/random/philox.h"
@@ -51,6 +53,48 @@ using Vectors = __m256i[kVectors];
   }
   for (int v = 0; v < kVectors; ++v) numbers[v] = _mm256_blend_epi32(c0[v], _mm256_slli_epi64(c1[v], 32), 0b10101010);
 }
+
+#pragma GCC push_options
+#pragma GCC target("avx512f")
+/// What randperm packs of the numbers [begin, end), as far as whole vectors of AVX-512 go: where it stopped. Twice as
+/// many rounds as drawKeys makes at a time.
+std::int64_t packWithAvx512(std::int64_t begin, std::int64_t end, std::uint64_t offset, std::uint64_t seed,
+                            std::int64_t upper, std::int64_t* packed) {
+  typedef std::uint64_t V __attribute__((vector_size(64)));
+  constexpr std::int64_t kWide = 2 * kLanes;
+  const __m512i m0 = _mm512_set1_epi64(0xD2511F53), m1 = _mm512_set1_epi64(0xCD9E8D57);
+  const V lanes = {0, 1, 2, 3, 4, 5, 6, 7};
+  for (; begin + kWide * kVectors <= end; begin += kWide * kVectors) {
+    V k0 = V{} + seed, k1 = k0 >> 32;
+    V numbers[kVectors], c0[kVectors], c1[kVectors], c2[kVectors], c3[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      c0[v] = numbers[v] = lanes + static_cast<std::uint64_t>(begin + v * kWide);
+      c1[v] = c0[v] >> 32;
+      c2[v] = V{} + offset;
+      c3[v] = c2[v] >> 32;
+    }
+    for (int round = 0; round < 10; ++round) {
+#pragma GCC unroll 3
+      for (int v = 0; v < kVectors; ++v) {
+        const V p0 = reinterpret_cast<V>(_mm512_maskz_mul_epu32(0xff, reinterpret_cast<__m512i>(c0[v]), m0));
+        const V p1 = reinterpret_cast<V>(_mm512_maskz_mul_epu32(0xff, reinterpret_cast<__m512i>(c2[v]), m1));
+        c0[v] = (p1 >> 32) ^ c1[v] ^ k0;
+        c2[v] = (p0 >> 32) ^ c3[v] ^ k1;
+        c1[v] = p1;
+        c3[v] = p0;
+      }
+      k0 += 0x9E3779B9;
+      k1 += 0xBB67AE85;
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      const V key = (c0[v] & 0xffffffff) | c1[v] << 32;
+      const V item = (key >> 1 & static_cast<std::uint64_t>(upper)) | numbers[v];
+      std::memcpy(packed + begin + v * kWide, &item, sizeof item);
+    }
+  }
+  return begin;
+}
+#pragma GCC pop_options
 
 std::uint64_t keyOfOne(std::int64_t number, std::uint64_t offset, std::uint64_t seed) {
   auto u = static_cast<std::uint64_t>(number);
@@ -158,8 +202,9 @@ void randperm(const LibraryCall& call) {
   const int bits = indexBits(n);
   Scratch<std::int64_t> packed(n);
   parallelFor(n, 4096, [&](std::int64_t begin, std::int64_t end) {
-    const __m256i upper = _mm256_set1_epi64x(static_cast<std::int64_t>(~std::uint64_t{0} >> 1 >> bits << bits));
-    std::int64_t i = begin;
+    const auto upperBits = static_cast<std::int64_t>(~std::uint64_t{0} >> 1 >> bits << bits);
+    const __m256i upper = _mm256_set1_epi64x(upperBits);
+    std::int64_t i = hasAvx512() ? packWithAvx512(begin, end, offset, seed, upperBits, packed.data()) : begin;
     for (; i + kLanes * kVectors <= end; i += kLanes * kVectors) {
       const __m256i first = _mm256_add_epi64(_mm256_set1_epi64x(i), _mm256_set_epi64x(3, 2, 1, 0));
       Vectors numbers, keys;
