@@ -124,13 +124,34 @@ class Wide {
 constexpr std::int64_t kFewRows = 16;
 constexpr std::int64_t kWideElements = std::int64_t{1} << 16;
 
+ArrayView transposed(const ArrayView& x) {
+  return {x.data, x.dtype, {x.shape[1], x.shape[0]}, {x.strides[1], x.strides[0]}};
+}
+
 /// Few rows times a large matrix, columns by columns.
 template <class T>
-void fewRows(const ArrayView& a, const ArrayView& b, float* c) {
+void fewRows(const ArrayView& a, const ArrayView& b, T* c) {
   const std::int64_t m = a.shape[0];
   const std::int64_t k = a.shape[1];
   const std::int64_t n = b.shape[1];
   const Wide<T> wideA(a);
+  if (k == 1 && b.strides[1] == 1) {
+    // Products alone, of stretches that stay in the first-level cache.
+    constexpr std::int64_t kNear = 2048;
+    return parallelFor(ceilDiv(n, kNear), grainOf(m * kNear), [&](std::int64_t begin, std::int64_t end) {
+      std::array<float, kNear> elements, products;
+      for (std::int64_t from = begin * kNear; from < std::min(n, end * kNear); from += kNear) {
+        const std::int64_t columns = std::min(kNear, n - from);
+        widen(b.as<T>() + from, elements.data(), columns);
+        for (std::int64_t i = 0; i < m; ++i) {
+          const float factor = wideA.view().template as<float>()[i * wideA.view().strides[0]];
+          // A sum of one, which is never -0.
+          for (std::int64_t j = 0; j < columns; ++j) products[j] = factor * elements[j] + 0.0F;
+          narrow(products.data(), c + i * n + from, columns);
+        }
+      }
+    });
+  }
   const std::int64_t width = std::max<std::int64_t>(64, kWideElements / k / 64 * 64);
   parallelTiles((n + width - 1) / width, [&](std::int64_t tile) {
     const std::int64_t from = tile * width;
@@ -138,7 +159,7 @@ void fewRows(const ArrayView& a, const ArrayView& b, float* c) {
     const Wide<T> wideB({b.as<T>() + from * b.strides[1], b.dtype, {k, columns}, b.strides});
     Scratch<float> sums(m * columns);
     gemm(m, columns, k, lastMatrix<float>(wideA.view()), lastMatrix<float>(wideB.view()), sums.data());
-    for (std::int64_t i = 0; i < m; ++i) std::copy_n(sums.data() + i * columns, columns, c + i * n + from);
+    for (std::int64_t i = 0; i < m; ++i) narrow(sums.data() + i * columns, c + i * n + from, columns);
   });
 }
 
@@ -178,12 +199,13 @@ void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   if constexpr (std::is_same_v<T, BFloat16>)
     if (!few && product<T>(a, b, c)) return;
   Scratch<float> wideC(c.numel());
-  if (vector && vectorProducts<T>(a, b, wideC.data()))
-    ;
-  else if (matrices && a.shape[0] <= kFewRows && b.numel() > kWideElements)
-    fewRows<T>(a, b, wideC.data());
-  else
+  if (!vector || !vectorProducts<T>(a, b, wideC.data())) {
+    if (matrices && a.shape[0] <= kFewRows && b.numel() > kWideElements) return fewRows<T>(a, b, c.as<T>());
+    // One column is one row of the transposed product.
+    if (matrices && b.shape[1] == 1 && a.numel() > kWideElements)
+      return fewRows<T>(transposed(b), transposed(a), c.as<T>());
     product<float>(Wide<T>(a).view(), Wide<T>(b).view(), {wideC.data(), DType::Float32, c.shape, c.strides});
+  }
   narrowAll(wideC.data(), c.as<T>(), c.numel());
 }
 

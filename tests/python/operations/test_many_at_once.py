@@ -309,3 +309,36 @@ def test_a_tensor_equals_itself_unless_it_has_nan():
         assert tandem.equal(x, x)
     x = tandem.tensor([1.0, float("nan")])
     assert not tandem.equal(x, x)
+
+
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.bfloat16])
+@pytest.mark.parametrize("inner", [1, 2, 5])
+def test_few_rows_of_half_types(dtype, inner, threads):
+    """Of a large matrix stretches are widened in the cache: each element is the float32 sum, rounded once."""
+    draw = tandem.Generator().manual_seed(7)
+    for rows, columns in ((1, 70001), (3, 70001), (1, 1)):
+        a, b = (tandem.randn(shape, generator=draw).to(dtype) for shape in ((rows, inner), (inner, columns)))
+        expected = (a.float() @ b.float()).to(dtype)
+        assert tandem.equal(a @ b, expected) and tandem.equal(a @ b.t().contiguous().t(), expected)
+        assert tandem.equal(b.t() @ a.t(), expected.t())
+        assert tandem.equal(b.t().contiguous() @ a.t(), expected.t())
+    # A sum that begins with 0 is never -0.
+    zeros = tandem.tensor([[-1.0]], dtype=dtype) @ tandem.zeros(1, 70001, dtype=dtype)
+    assert not zeros.signbit().any()
+
+
+def test_cross_products_of_many_rows(threads):
+    draw = tandem.Generator().manual_seed(8)
+    x, y = (tandem.randn(30000, 3, generator=draw).requires_grad_() for _ in range(2))
+    z = tandem.randn(1, 3, generator=draw)
+    for other in (y, z):
+        whole = tandem.linalg.cross(x, other)
+        assert whole.is_contiguous()
+        a, b = x.t(), other.expand_as(x).t()
+        parts = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+        assert tandem.equal(whole, tandem.stack(parts, 1))
+        for i in (0, 29999):
+            assert tandem.equal(whole[i], tandem.linalg.cross(x[i], other.expand_as(x)[i]))
+    g = tandem.autograd.grad(tandem.linalg.cross(x, y), (x, y), tandem.ones(30000, 3))
+    expected = tandem.autograd.grad(tandem.linalg.cross(x.t(), y.t(), dim=0), (x, y), tandem.ones(3, 30000))
+    assert all(tandem.equal(a, b) for a, b in zip(g, expected, strict=True))
