@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <type_traits>
 
 #include "runtime/device/thread_pool.h"
@@ -220,6 +222,29 @@ V lowerSum(double a, double x, int order) {
   }
   return sum;
 }
+constexpr std::int64_t kSums = 8;  // made side by side
+/// kSums of them: each ends where it would by itself.
+[[gnu::always_inline]] inline void lowerSums(const double* a, const double* x, double* sums) {
+  constexpr int kVectors = 2;
+  typedef double V __attribute__((vector_size(kSums / kVectors * sizeof(double))));
+  V from[kVectors], by[kVectors], term[kVectors], sum[kVectors];
+  std::memcpy(&from, a, sizeof from);
+  std::memcpy(&by, x, sizeof by);
+  for (int v = 0; v < kVectors; ++v) term[v] = sum[v] = V{} + 1;
+  auto left = term[0] == term[0], right = left;
+  for (int k = 1; k < kMostTerms; ++k) {
+    for (int v = 0; v < kVectors; ++v) term[v] = term[v] * (by[v] / (from[v] + static_cast<double>(k)));
+    sum[0] = left ? sum[0] + term[0] : sum[0];
+    sum[1] = right ? sum[1] + term[1] : sum[1];
+    if (k <= 3) continue;
+    // Neither is negative.
+    left &= term[0] > kEpsilon * 0.5 * sum[0];
+    right &= term[1] > kEpsilon * 0.5 * sum[1];
+    const auto both = left | right;
+    if ((both[0] | both[1] | both[2] | both[3]) == 0) break;
+  }
+  std::memcpy(sums, &sum, sizeof sum);
+}
 /// The continued fraction 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / (x + 5 - a - ...))).
 template <class V>
 V upperFraction(double a, double x, int order) {
@@ -244,17 +269,41 @@ V upperFraction(double a, double x, int order) {
 /// lost?
 bool inTail(double a, double x, bool upper) { return a < 1 && upper ? x > 0.75 : x > a + 1; }
 
-double incompleteGamma(double a, double x, bool upper) {
+/// P(a, x), or Q, where they are no sum of powers times `scale`: none where they are.
+std::optional<double> incompleteGammaAtOnce(double a, double x, bool upper, double& scale) {
   if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (a == kInf && x == kInf)) return kNan;
   if (a == 0 || x == kInf) return upper ? 0 : 1;
   if (x == 0 || a == kInf) return upper ? 1 : 0;
-  double scale = std::exp(logPrefactor(a, x));
-  if (inTail(a, x, upper)) {
-    double q = scale * a * upperFraction<double>(a, x, 0);
-    return upper ? q : 1 - q;
+  scale = std::exp(logPrefactor(a, x));
+  if (!inTail(a, x, upper)) return {};
+  double q = scale * a * upperFraction<double>(a, x, 0);
+  return upper ? q : 1 - q;
+}
+
+void incompleteGammas(const double* a, const double* x, double* out, std::int64_t n, bool upper) {
+  std::array<double, kSums> from, by, scales, sums;
+  std::array<std::int64_t, kSums> places;
+  std::int64_t waiting = 0;
+  auto makeSums = [&] {
+    // Of fewer the last is made again.
+    for (std::int64_t j = waiting; j < kSums; ++j) from[j] = from[waiting - 1], by[j] = by[waiting - 1];
+    withAvx2([&]() TANDEM_INLINED { lowerSums(from.data(), by.data(), sums.data()); });
+    for (std::int64_t j = 0; j < waiting; ++j) {
+      const double p = scales[j] * sums[j];
+      out[places[j]] = upper ? 1 - p : p;
+    }
+    waiting = 0;
+  };
+  for (std::int64_t i = 0; i < n; ++i) {
+    double scale = 0;
+    if (const std::optional<double> value = incompleteGammaAtOnce(a[i], x[i], upper, scale)) {
+      out[i] = *value;
+      continue;
+    }
+    from[waiting] = a[i], by[waiting] = x[i], scales[waiting] = scale, places[waiting] = i;
+    if (++waiting == kSums) makeSums();
   }
-  double p = scale * lowerSum<double>(a, x, 0);
-  return upper ? 1 - p : p;
+  if (waiting > 0) makeSums();
 }
 
 /// The `order`-th derivative of P in a, divided by x^(a-1) e^-x / Gamma(a).
@@ -311,7 +360,9 @@ void zetas(const double* s, const double* q, double* out, std::int64_t n) {
 void zeta(const LibraryCall& call) { eachPiece(call, zetas); }
 void gammainc(const LibraryCall& call) {
   bool upper = AttrReader(call.attrs).integer() != 0;
-  elementwise(call, [upper](double a, double x) { return incompleteGamma(a, x, upper); });
+  eachPiece(call, [upper](const double* a, const double* x, double* out, std::int64_t n) {
+    incompleteGammas(a, x, out, n, upper);
+  });
 }
 void gamma_cdf_slope(const LibraryCall& call) {
   auto order = static_cast<int>(AttrReader(call.attrs).integer());
