@@ -88,8 +88,9 @@ std::array<Tensor, 2> frexp(const Tensor& x) {
 }
 
 Tensor isreal(const Tensor& x) { return full_plain(true, x.shape(), DType::Bool); }
-Tensor isposinf(const Tensor& x) { return eq(x, kInf); }
-Tensor isneginf(const Tensor& x) { return eq(x, -kInf); }
+// No integer is infinite.
+Tensor isposinf(const Tensor& x) { return isFloating(x.dtype()) ? eq(x, kInf) : zeros_like(x, DType::Bool); }
+Tensor isneginf(const Tensor& x) { return isFloating(x.dtype()) ? eq(x, -kInf) : zeros_like(x, DType::Bool); }
 Tensor deg2rad(const Tensor& x) { return mul(x, std::numbers::pi / 180); }
 Tensor rad2deg(const Tensor& x) { return mul(x, 180 / std::numbers::pi); }
 
