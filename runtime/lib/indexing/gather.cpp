@@ -86,6 +86,8 @@ struct Lines {
         for (std::int64_t k = j; k < jEnd; ++k) each(dst + k * right, index[i * step + k], src + i * from + k * down);
   }
   [[nodiscard]] std::int64_t elements() const { return numelOf(shape) * length * across; }
+  /// Are they the rows of a matrix of indices, and of elements beside each other in `src`?
+  [[nodiscard]] bool areRows() const { return shape.size() == 1 && across == 1 && indexStep == 1 && srcStep == 1; }
   [[nodiscard]] Walker<3> walker(std::int64_t sheet) const {
     return Walker<3>(shape, {dstStrides, srcStrides, indexStrides}, sheet);
   }
@@ -126,6 +128,14 @@ void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Ea
   if (lines.elements() < 2 * kSerialElements || tasks >= numThreads()) {
     const std::int64_t work = lines.length * std::min(kBand, lines.across);
     return parallelFor(tasks, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
+      if (lines.areRows()) {
+        // Of a matrix, which may be short.
+        const std::int64_t length = lines.length, dst = lines.dstStrides[0], src = lines.srcStrides[0];
+        const std::int64_t index = lines.indexStrides[0];
+        for (std::int64_t row = begin; row < end; ++row)
+          for (std::int64_t i = 0; i < length; ++i) each(row * dst, list.data()[row * index + i], row * src + i);
+        return;
+      }
       Walker<3> at = lines.walker(begin / bands);
       for (std::int64_t task = begin, band = begin % bands; task < end; ++task) {
         visit(at.offset, band, each);
