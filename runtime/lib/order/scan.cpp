@@ -222,7 +222,7 @@ template <class T, class Scanned>
 void inLongerIntegers(const T* from, T* to, std::int64_t n, Scanned scanned) {
   const Scratch<std::int32_t> x(n);
   parallelFor(n, kSerialElements, [from, to = x.data()](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) to[i] = static_cast<std::int32_t>(from[i]);
+    for (std::int64_t i = begin; i < end; ++i) to[i] = +from[i];
   });
   scanned(x.data());
   parallelFor(n, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
