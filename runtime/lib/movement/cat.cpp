@@ -121,8 +121,12 @@ void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size
       const char* from = run.from + b * run.bytes;
       if (!copyTwice<8>(to, from, run.bytes) && !copyTwice<16>(to, from, run.bytes) &&
           !copyTwice<4>(to, from, run.bytes) && !copyTwice<2>(to, from, run.bytes) &&
-          !copyTwice<32>(to, from, run.bytes))
-        large&& run.bytes >= kLongRun ? copyBytesToMemory(to, from, run.bytes) : copyBytes(to, from, run.bytes);
+          !copyTwice<32>(to, from, run.bytes)) {
+        if (large && run.bytes >= kLongRun)
+          copyBytesToMemory(to, from, run.bytes);
+        else
+          copyBytes(to, from, run.bytes);
+      }
       if (++r == runs.size()) r = 0, ++b;
     }
   });
