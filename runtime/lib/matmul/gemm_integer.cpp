@@ -204,8 +204,9 @@ void smallProduct(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, M
       const T* row = a.data + i * a.rowStride;
       const T* column = b.data + j * b.columnStride;
       T sum{};
+      // Without a sign also where the elements are so short that they are multiplied as int.
       for (std::int64_t p = 0; p < k; ++p)
-        sum = static_cast<T>(sum + row[p * a.columnStride] * column[p * b.rowStride]);
+        sum = static_cast<T>(sum + 1U * row[p * a.columnStride] * column[p * b.rowStride]);
       c[i * n + j] = sum;
     }
 }
