@@ -1,6 +1,6 @@
-// Where the memories of a plan lie: temporaries in one arena, each at a place that is free from the operation that makes
-// it to the last that reads it. What lives when does not follow from sizes, where it lies does: a plan for
-// other sizes has the same lives and is laid out again (shape_program.h).
+// Where the memories of a plan lie: temporaries in one arena, each at a place that is free from the operation that
+// makes it to the last that reads it. What lives when does not follow from sizes, where it lies does: a plan for other
+// sizes has the same lives and is laid out again (shape_program.h).
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,8 @@
 //   - the operations stand in the order in which they run
 //
 // Where order alone cannot achieve that, a `td.copy` does. Orders that memory asks for are edges beside those of data;
-// an edge is added only if it closes no circle. Library calls that may fail (a bad index, a matrix without a factor) come
-// before the first change of an input, which others can see. Without improvement everything is copied.
+// an edge is added only if it closes no circle. Library calls that may fail (a bad index, a matrix without a factor)
+// come before the first change of an input, which others can see. Without improvement everything is copied.
 #include "passes/ordering.h"
 #include "passes/passes.h"
 #include "passes/windows.h"

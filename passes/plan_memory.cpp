@@ -1,5 +1,5 @@
 // PlanMemory: a place for every value. Results that leave lie in outputs or inputs; all others are temporaries in one
-// arena, each at the smallest hole that is free from its first to its last use. A region's result takes the place of an
+// arena, each at a place that is free from its first to its last use (arena.h). A region's result takes the place of an
 // operand that dies there if it may overwrite it. Writes happen in their base's place, as make_in_place arranged.
 // Without improvement no place is used twice.
 //
