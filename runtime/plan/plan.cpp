@@ -158,12 +158,20 @@ void runInstructions(const Plan& plan, const PlanWorkspace& work) {
 }
 
 bool writesToInput(const Plan& plan, const PlanInstr& instr) {
-  const std::size_t numInputs = instr.kind == PlanInstr::Kind::Copy ? 1 : instr.numInputs;
-  return std::any_of(instr.operands.begin() + static_cast<std::ptrdiff_t>(numInputs), instr.operands.end(),
-                     [&](auto& o) { return !o.absent && plan.buffers[o.buffer].kind == PlanBuffer::Kind::Input; });
+  return std::ranges::any_of(writtenBy(plan, instr), [&](const PlanOperand& o) {
+    return !o.absent && plan.buffers[o.buffer].kind == PlanBuffer::Kind::Input;
+  });
 }
 
 }  // namespace
+
+std::span<const PlanOperand> writtenBy(const Plan& plan, const PlanInstr& instr) {
+  const std::size_t inputs = instr.kind == PlanInstr::Kind::Kernel ? plan.kernels[instr.function].inputs.size()
+                             : instr.kind == PlanInstr::Kind::Copy ? 1
+                                                                   : instr.numInputs;
+  const std::span<const PlanOperand> operands(instr.operands);
+  return operands.subspan(std::min(inputs, operands.size()));
+}
 
 std::vector<LaunchPreview> launchesOf(const Plan& plan) {
   std::vector<LaunchPreview> launches;

@@ -137,6 +137,9 @@ struct PlanWorkspace {
   std::vector<ArrayView> views;
 };
 
+/// The operands that an instruction writes. Of a plan that nobody checked, too.
+std::span<const PlanOperand> writtenBy(const Plan& plan, const PlanInstr& instr);
+
 /// Memory ran out in the middle of a run, after it had changed what others can see: it cannot be made again.
 class UnfinishedRun : public OutOfMemoryError {
  public:

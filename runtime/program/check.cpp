@@ -574,13 +574,9 @@ void checkEntry(const ProgramData& data, const EntryData& entry) { ProgramCheck(
 
 std::vector<bool> writtenBuffers(const Plan& plan) {
   std::vector<bool> written(plan.buffers.size());
-  for (const PlanInstr& i : plan.instrs) {
-    const std::size_t inputs = i.kind == PlanInstr::Kind::Kernel ? plan.kernels[i.function].inputs.size()
-                               : i.kind == PlanInstr::Kind::Copy ? 1
-                                                                 : i.numInputs;
-    for (std::size_t k = inputs; k < i.operands.size(); ++k)
-      if (!i.operands[k].absent) written[i.operands[k].buffer] = true;
-  }
+  for (const PlanInstr& i : plan.instrs)
+    for (const PlanOperand& o : writtenBy(plan, i))
+      if (!o.absent) written[o.buffer] = true;
   return written;
 }
 
