@@ -9,6 +9,7 @@
 #include "eager/generator.h"
 #include "eager/host.h"
 #include "runtime/device/executor.h"
+#include "runtime/lib/library.h"
 #include "runtime/program/archive.h"
 #include "runtime/program/safetensors.h"
 #include "runtime/program/targets.h"
@@ -98,8 +99,7 @@ namespace {
 /// The user's line that first makes a tensor of a size that depends on data.
 std::string lineOfSize(const Plan& plan) {
   for (const PlanInstr& i : plan.instrs)
-    if (i.kind == PlanInstr::Kind::Library && plan.library[i.function] == facts(OpCode::expect_size).name)
-      return i.line;
+    if (i.kind == PlanInstr::Kind::Library && plan.library[i.function] == kSizeCheck) return i.line;
   return {};
 }
 
