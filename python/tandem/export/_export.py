@@ -137,6 +137,17 @@ def _way_out(reason: str) -> str:
     return "Do it outside, before or after a call of the program, and give what it decides as an argument"
 
 
+def _forgetting(restore: Callable[[], None], arguments: Sequence[tuple[str, Tensor]]) -> Callable[[], None]:
+    """`restore`, and no gradient is left in an argument: they come without one, and what a call adds is no one's."""
+
+    def both() -> None:
+        restore()
+        for _, tensor in arguments:
+            tensor.grad = None
+
+    return both
+
+
 class _Traced:
     """An entry after its function was traced."""
 
@@ -223,8 +234,7 @@ class _Traced:
     def _trace(self, state: State) -> Any:
         """Traces the function until a trace is proved to be what later calls do, and leaves all as it was."""
         for _ in range(4):
-            self._forget_gradients()
-            before, with_gradients = state.snapshot(), state.with_gradients()
+            before, with_gradients = _forgetting(state.snapshot(), self.arguments), state.with_gradients()
             dry = self._watched(lambda: _C._trace_dry(self.compiled, self.args, self.kwargs), before)
             if dry is not None:
                 result, used = dry
@@ -232,14 +242,12 @@ class _Traced:
                 before()
                 if not self.training:
                     return result
-                before = state.snapshot()
-                self._forget_gradients()
+                before = _forgetting(state.snapshot(), self.arguments)
                 # Which gradients a step makes is seen by taking it.
                 result = self._watched(lambda: self.compiled(*self.args, **self.kwargs), before)
             made = state.find_made()
             after, new_gradients = state.snapshot(), state.with_gradients() - with_gradients
             before()
-            self._forget_gradients()
             known = _C._is_known(self.compiled, self.args, self.kwargs)
             # The first step of an optimizer makes its state, and one that adds to gradients makes those. It is kept:
             # the program goes on from there.
@@ -250,11 +258,6 @@ class _Traced:
         raise RuntimeError(
             f"export: {self.name}: the function cannot be saved: {self.compiled.explain(*self.args, **self.kwargs)}"
         )
-
-    def _forget_gradients(self) -> None:
-        """Arguments come without a gradient: one that a call adds to an argument is no one's afterwards."""
-        for _, tensor in self.arguments:
-            tensor.grad = None
 
     def fit(self, state: State) -> None:
         """Traces the function again where other entries have made state that it looks at."""
@@ -333,6 +336,7 @@ class _Traced:
             for (kind, what), leaf in zip(self._described, self._leaves, strict=True)
         ]
         args, kwargs = _tree.unflatten(self._inputs, iter(leaves))
+        restore = _forgetting(restore, arguments)
         entry = self._entry(args, kwargs, arguments)
         for _ in range(3):
             try:
