@@ -102,18 +102,12 @@ class CustomOpDef:
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """All positional arguments, in order, and those that are keywords only; TypeError where they do not fit."""
-        given = list(args)
-        named, used = {}, 0
-        for name in self._positional[len(args) :] + self._keywords if self._plain else ():
-            value = kwargs[name] if name in kwargs else self._defaults.get(name, _C)
-            used += name in kwargs
-            if name in self._keywords:
-                named[name] = value
-            else:
-                given.append(value)
-        known = len(given) == len(self._positional) and used == len(kwargs)
-        if self._plain and known and not any(v is _C for v in (*given, *named.values())):
-            return tuple(given), named
+        given = dict(zip(self._positional, args))
+        values = {**self._defaults, **given, **kwargs}
+        names = self._positional + self._keywords
+        known = len(args) <= len(self._positional) and not any(name in given for name in kwargs)
+        if self._plain and known and len(values) == len(names) and all(name in values for name in names):
+            return tuple([values[name] for name in self._positional]), {name: values[name] for name in self._keywords}
         bound = self._signature.bind(*args, **kwargs)  # type: ignore[union-attr]
         bound.apply_defaults()
         return bound.args, bound.kwargs
