@@ -21,6 +21,13 @@ Dims without(const Dims& dims, std::size_t dim, std::size_t last) {
   return kept;
 }
 
+/// The dim whose neighbours are lines along `dim` that lie side by side: the last one, or where that is `dim` itself,
+/// and lines have one element, as of a loss that picks a class, the one before.
+std::size_t sideDim(const Dims& shape, std::size_t dim) {
+  const std::size_t last = shape.size() - 1;
+  return dim == last && dim > 0 && shape[dim] == 1 ? last - 1 : last;
+}
+
 /// The indices of lines along a dim. Those that are the same along another dim, as of an expanded tensor, are held
 /// once; lines that lie side by side read theirs from a row.
 struct LineIndices {
@@ -34,8 +41,7 @@ struct LineIndices {
 
  private:
   static ArrayView once(ArrayView index, std::size_t dim) {
-    std::size_t row = index.shape.size() - 1;
-    if (dim == row && row > 0 && index.shape[dim] == 1) --row;
+    const std::size_t row = sideDim(index.shape, dim);
     for (std::size_t d = 0; d < index.shape.size(); ++d)
       if (d != dim && d != row && index.strides[d] == 0 && index.shape[d] > 1) index.shape[d] = 1;
     return index;
@@ -47,9 +53,7 @@ struct LineIndices {
 struct Lines {
   Lines(const LineIndices& index, const Dims& dst, const Dims& src, std::int64_t dim) {
     auto d = static_cast<std::size_t>(dim);
-    std::size_t last = index.shape.size() - 1;
-    // Lines of one element, as of a loss that picks a class, lie side by side as well.
-    if (d == last && d > 0 && index.shape[d] == 1) --last;
+    const std::size_t last = sideDim(index.shape, d);
     Dims steps = contiguousStrides(index.held.shape);
     for (std::size_t k = 0; k < steps.size(); ++k)
       if (index.held.shape[k] != index.shape[k]) steps[k] = 0;

@@ -205,6 +205,7 @@ void orderHalves(const std::int16_t* x, std::int64_t n, DType dtype, std::int16_
     }
   });
 }
+
 template <bool Max>
 void reduce(const char* op, const ArrayView& input, const DimSplit& split, void* values, const ArrayView& indices) {
   if (indices.numel() == 0) return;
