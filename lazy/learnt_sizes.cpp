@@ -1,4 +1,5 @@
-// Sizes that depend on data: a trace holds for those that were learnt while it was recorded.
+// What depends on data and has to be known while a function is traced: sizes, for which the trace then holds alone, and
+// elements that the program reads.
 #include <array>
 #include <vector>
 
@@ -18,19 +19,35 @@ std::uint64_t lowBits(std::size_t n) { return n >= 64 ? ~std::uint64_t{0} : (std
 
 }  // namespace
 
-std::int64_t Session::learnSize(Tensor& count) {
-  if (!tracing_) return readElement<std::int64_t>(count);
-  // What is recorded so far is run to know the size at this call. Nothing that others can see changes.
-  ValueRef v = valueOf(count);
-  const Tensor known = makeEmpty({}, DType::Int64, trace_.device);
+Tensor Session::valueNow(ValueRef v) {
+  const TensorMeta& meta = trace_.meta(v);
+  const Tensor known = makeEmpty(meta.shape, meta.dtype, trace_.device);
   void* out[] = {known.impl()->storage->data()};
   std::shared_ptr<Plan> plan = planFor(trace_, {{v, -1}});
   runPlan(*plan, {inputPointers(), out, scalarArguments_, firstDraw_.seed(), firstDraw_.offset(), trace_.slots});
-  std::int64_t size = 0;
-  {
-    AtOnce now;
-    size = readElement<std::int64_t>(known);
+  AtOnce now;
+  return readHost(known);
+}
+
+std::optional<Session::Read> Session::readAhead(const Tensor& t) {
+  // Memory made while tracing is a constant of the trace, and so is what it holds.
+  const bool constant = !t.isPending() && t.impl()->storage->birth() > birth_;
+  if (!tracing_ || placeholders || constant || reads_ == kMostReads || t.numel() != 1 || t.dtype() == DType::Bool ||
+      t.impl()->batch || t.device() != trace_.device)
+    return {};
+  try {
+    const ValueRef v = valueOf(t);
+    if (!tracing_) return {};
+    ++reads_;
+    return Read{valueNow(v), fresh(v, trace_.meta(v))};
+  } catch (const OutOfMemoryError&) {
+    return {};
   }
+}
+
+std::int64_t Session::learnSize(Tensor& count) {
+  if (!tracing_) return readElement<std::int64_t>(count);
+  const auto size = *static_cast<const std::int64_t*>(valueNow(valueOf(count)).data());
   count = ops::expect_size(count, size, static_cast<std::int64_t>(learntSizes_.size()));
   learntSizes_.push_back(size);
   checks_.push_back(count);

@@ -85,6 +85,13 @@ class Session final : public Recorder {
   void beforeRead(const Tensor& t) override;
   void beforeSizeRead(const Tensor& t, std::int64_t dim) override;
   std::int64_t learnSize(Tensor& count) override;
+  /// An element that the program reads while a function is traced.
+  struct Read {
+    Tensor now;   // its value in this call, on the host
+    Tensor each;  // what it is in each: recorded, and no other tensor's memory
+  };
+  /// Nothing where it is to be read as elsewhere: which ends the tracing.
+  std::optional<Read> readAhead(const Tensor& t);
   [[nodiscard]] bool mayRead() override;
 
   static constexpr const char* kValueRead = "the value of a tensor is read";
@@ -192,6 +199,9 @@ class Session final : public Recorder {
   }
   /// `into`, whose memory is known, becomes `value`.
   void write(const Tensor& into, ValueRef value);
+  /// What a value is in this call, on the host: what is recorded so far is run for it. Nothing that others can see
+  /// changes.
+  Tensor valueNow(ValueRef v);
   /// Is an operation that was recorded found again by its operands alone?
   static bool mayRepeat(const OpFacts& f, std::size_t operands, std::span<const TensorMeta> metas);
   /// Memory made from data while a function is traced (`tandem.tensor([1, 2])`): its elements become a constant of the
@@ -274,6 +284,8 @@ class Session final : public Recorder {
   std::set<std::uint32_t> guardedScalars_;
   std::set<std::pair<std::int32_t, double>> boundedScalars_;
   std::vector<std::int64_t> learntSizes_;
+  static constexpr int kMostReads = 16;  // each runs what it needs once more
+  int reads_ = 0;
   std::vector<Tensor> checks_;  // kept, so that a plan makes them whether or not they are used
   std::uint64_t started_;       // sequence number: older nodes of the tape were there before
   std::uint64_t birth_;         // likewise, of storages

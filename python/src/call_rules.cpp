@@ -85,6 +85,10 @@ void weighs(Observer& o, Args args, Py_ssize_t n) {
     }
   }
 }
+void weighsFloats(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 0 && Py_TYPE(args[0]) == &PyMap_Type) return o.refuse("items made by a function are weighed");
+  weighs(o, args, n);
+}
 /// `any` and `all`.
 void asksEach(Observer& o, Args args, Py_ssize_t n) {
   if (n == 1 && (PyList_CheckExact(args[0]) || isTuple(args[0]))) {
@@ -102,6 +106,9 @@ void mutates(Observer& o, Args args, Py_ssize_t n) {
   if (n > 0) o.mutate(args[0], "something is changed");
   for (Py_ssize_t i = 1; i < n; ++i)
     if (!isPlain(args[i]) && !isTensor(args[i]) && PyList_CheckExact(args[i])) o.iterate(args[i]);
+}
+void appends(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 0) o.mutate(args[0], "something is changed");
 }
 void updates(Observer& o, Args args, Py_ssize_t n) {
   if (n > 0) o.mutate(args[0], "something is changed");

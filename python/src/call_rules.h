@@ -20,9 +20,13 @@ void asksClass(Observer& o, Args args, Py_ssize_t n);
 void asksAbstract(Observer& o, Args args, Py_ssize_t n);
 void iterates(Observer& o, Args args, Py_ssize_t n);
 void weighs(Observer& o, Args args, Py_ssize_t n);
+/// `weighs` by C code that reads floats itself.
+void weighsFloats(Observer& o, Args args, Py_ssize_t n);
 void asksEach(Observer& o, Args args, Py_ssize_t n);
 void firstIterates(Observer& o, Args args, Py_ssize_t n);
 void mutates(Observer& o, Args args, Py_ssize_t n);
+/// `list.append`.
+void appends(Observer& o, Args args, Py_ssize_t n);
 void updates(Observer& o, Args args, Py_ssize_t n);
 void getsItem(Observer& o, Args args, Py_ssize_t n);
 void getsItemOrNone(Observer& o, Args args, Py_ssize_t n);

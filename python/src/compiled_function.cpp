@@ -125,6 +125,7 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
     }
   }
   entry->results = ResultTree::of(whole.get(), outputs, observer);
+  observer.forgetReads();
   if (observer.proved())
     if (const std::string changed = observer.guards().broken(); !changed.empty()) observer.refuseChange(changed);
   if (observer.lends()) observer.refuse("a module is left with what it was lent");
@@ -141,6 +142,7 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
   scalars.insert(scalars.end(), active.values.begin(), active.values.end());
   if (dropsGrads) active.tracer->dropGrads();
   active.tracer->setFunctionsRepeat(observer.contextsRepeat());
+  if (!observer.proved()) return nullptr;
   std::string reason;
   entry->trace =
       active.tracer->finish(outputs, scalars, [&](TensorImpl* t) { return observer.guards().alike(t); }, reason, dry);
@@ -180,6 +182,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   Observer observer(session, f.changing, collector);
   WatchedRecording active{tracer.get(), &observer, {}, {}, {}, {}};
   if (f.dropsGrads) observer.assignsNothing();
+  if (dry) observer.readsNone();
   session.strict = f.fullGraph;
   session.placeholders = placeholders;
   session.onGivenUp = [&](const char* why) {

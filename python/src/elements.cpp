@@ -147,7 +147,7 @@ bool isNested(PyObject* o) {
 
 DType leafType(PyObject* o) {
   if (isTensor(o)) return tensorOf(o).dtype();
-  if (PyFloat_CheckExact(o)) return defaultDType();
+  if (isFloat(o)) return defaultDType();
   if (PyBool_Check(o)) return DType::Bool;
   if (PyLong_CheckExact(o)) return DType::Int64;
   if (auto t = bufferDType(o)) return *t;  // NumPy's scalars
@@ -273,7 +273,7 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
   char* p = result.dataAs<char>();
   std::size_t step = itemSize(t);
   nest.visit(data, 0, [&](PyObject* leaf) {
-    if (t == DType::Float32 && PyFloat_CheckExact(leaf)) {
+    if (t == DType::Float32 && isFloat(leaf)) {
       useTracked(leaf);
       put<float>(p, static_cast<float>(PyFloat_AS_DOUBLE(leaf)));
     } else {

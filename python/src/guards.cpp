@@ -5,6 +5,7 @@
 
 #include "autograd/meta.h"
 #include "python/src/py_tensor.h"
+#include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
 namespace {
@@ -99,7 +100,7 @@ unsigned versionOf(PyTypeObject* type) {
 }
 
 bool isPlain(PyObject* o) {
-  return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) ||
+  return o == Py_None || PyBool_Check(o) || isInt(o) || isFloat(o) || PyUnicode_CheckExact(o) ||
          PyBytes_CheckExact(o) || PyComplex_CheckExact(o) || o == Py_Ellipsis || o == Py_NotImplemented;
 }
 

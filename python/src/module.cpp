@@ -22,6 +22,7 @@
 #include "python/src/program_bindings.h"
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"
+#include "python/src/tracked_numbers.h"
 #include "runtime/base/long_work.h"
 #include "runtime/base/warn.h"
 
@@ -120,6 +121,7 @@ PyMODINIT_FUNC PyInit__C() {
         {nullptr, nullptr, 0, nullptr},
     };
     tandem::python::checked(PyModule_AddFunctions(module.get(), warnings));
+    initTrackedNumbers();
     initUnderstood(module.get());
     tandem::warningShower = [](const std::string& text) {
       WithGil gil;

@@ -23,7 +23,7 @@ namespace {
 bool readSide(PyObject* o, PyObject* other, Operand& side, const char* method) {
   if (isTensor(o)) {
     side = Operand(tensorOf(o));
-  } else if (PyFloat_CheckExact(o)) {
+  } else if (isFloat(o)) {
     const Scalar* slot = trackedSlot(o);
     side = Operand(slot != nullptr ? *slot : Scalar(PyFloat_AS_DOUBLE(o)));
   } else if (isNumber(o)) {
@@ -235,16 +235,18 @@ PyObject* number(const char* name, PyObject* self, F read) {
   });
 }
 PyObject* toFloat(PyObject* self) {
-  return number("__float__", self, [&] {
+  return number("__float__", self, [&]() -> PyObject* {
     if (gradEnabled() && tensorOf(self).requiresGrad()) {
       warnOnce("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider "
                "using tensor.detach() first.");
     }
+    if (PyObject* read = convertedNumber(self, &PyFloat_Type)) return read;
     return PyFloat_FromDouble(onlyElement(self, "scalars").asDouble());
   });
 }
 PyObject* toInt(PyObject* self) {
-  return number("__int__", self, [&] {
+  return number("__int__", self, [&]() -> PyObject* {
+    if (PyObject* read = convertedNumber(self, &PyLong_Type)) return read;
     Scalar s = onlyElement(self, "scalars");
     return s.isFloat() ? PyLong_FromDouble(s.asDouble()) : PyLong_FromLongLong(s.asInt());
   });

@@ -7,7 +7,6 @@
 #include "python/src/observer_frame.h"
 #include "python/src/py_tensor.h"
 #include "python/src/run_time_numbers.h"
-#include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
 
@@ -83,6 +82,7 @@ void Observer::stop() {
   if (!running_) return;
   running_ = false;
   activeObserver = nullptr;
+  revealNumbers();
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyEval_SetTrace(nullptr, nullptr);
@@ -95,6 +95,8 @@ void Observer::refuse(const std::string& why) {
   refused_ = true;
   collector_.end();
   reason_ = atLine(why);
+  revealNumbers();
+  forgetReads();
   session_.giveUp("");
 }
 
@@ -120,6 +122,11 @@ int Observer::trace(PyObject* self, PyFrameObject* frame, int what, PyObject*) {
     if (what == PyTrace_CALL) o->enter(frame);
     if (what == PyTrace_OPCODE) o->step(frame);
     if (what == PyTrace_EXCEPTION || what == PyTrace_RETURN) o->checkReported(frame, what == PyTrace_RETURN);
+  } catch (const DataReadError&) {
+    // What reads data is an error of the body, at this line.
+    for (PyObject* p : {type, value, traceback}) Py_XDECREF(p);
+    setPythonError();
+    return -1;
   } catch (const std::exception& e) {
     o->refuse(std::string("an instruction could not be followed: ") + e.what());
   }
@@ -179,6 +186,8 @@ void Observer::step(PyFrameObject* frame) {
   static_cast<FrameView&>(f) = viewOf(frame);
   f.object = frame;
   f.offset = offsetIn(frame);
+  if (!resting_.empty()) wake();
+  converted_ = nullptr;
   const Code& code = codeOf(f.code);
   if constexpr (CodeMap::kNeeded) {
     auto last = reported_.find(frame);
@@ -233,29 +242,6 @@ void Observer::checkReported(PyFrameObject* frame, bool left) {
   if (!map.leaves(last->second) && !map.within(last->second, offsetIn(frame)))
     refuse("an instruction was not reported");
   if (left) reported_.erase(last);
-}
-
-const Scalar* trackedSlot(PyObject* number) {
-  return activeObserver != nullptr && PyFloat_CheckExact(number) ? activeObserver->slotOf(number) : nullptr;
-}
-void useTracked(PyObject* number) {
-  if (activeObserver != nullptr) activeObserver->guardNumber(number);
-}
-
-// ---- numbers -------------------------------------------------------------------------------------------------------
-
-void Observer::track(PyObject* number, const Scalar& slot) {
-  tracked_.insert_or_assign(number, std::pair(PyRef::borrow(number), slot));
-}
-
-const Scalar* Observer::slotOf(PyObject* number) const {
-  if (!proved()) return nullptr;
-  auto it = tracked_.find(number);
-  return it == tracked_.end() ? nullptr : &it->second.second;
-}
-
-void Observer::guardNumber(PyObject* o) {
-  if (const Scalar* slot = slotOf(o)) (void)session_.guardScalar(*slot);
 }
 
 }  // namespace tandem::python

@@ -13,7 +13,8 @@
 //
 //   A float argument is a number whose value the plan takes at each call (a slot of the trace). The body sees a float
 //   object of its own; arithmetic on it is repeated on slots, and whatever else asks for its value guards the trace by
-//   it.
+//   it. What `tensor.item()` gives is such a number, too: later calls read it from what their plan computed, as long as
+//   it is only handed on and returned. Whoever asks for its value reads data, and the body runs on every call.
 #pragma once
 
 #include <Python.h>
@@ -82,8 +83,23 @@ class Observer {
   [[nodiscard]] bool covered(PyObject* o) const { return covered_.contains(o); }
   /// The slot that a float stands for; null for others.
   [[nodiscard]] const Scalar* slotOf(PyObject* number) const;
-  /// The trace holds for this value of a tracked number only.
+  /// The trace holds for this value of a tracked number only; for none where the body read it from a tensor.
   void guardNumber(PyObject* o);
+  /// The tensor whose element the body read as this number; null for others.
+  [[nodiscard]] const Tensor* readOf(PyObject* number) const;
+  /// Guards a number that the body read.
+  void guardRead(PyObject* o) {
+    if (readOf(o) != nullptr) guardNumber(o);
+  }
+  /// The element of `t` as it is in this call, as a number that later calls read anew; null where that cannot be had.
+  PyObject* readNumber(const Tensor& t);
+  /// `float(o)` or `int(o)` gives a tracked number as it is, and the element of a tensor as `readNumber` does.
+  bool converts(PyTypeObject* to, PyObject* o);
+  PyObject* convertedNumber(PyObject* tensor, PyTypeObject* to);
+  /// What the body read and nobody returns need not be computed by later calls.
+  void forgetReads();
+  /// Later calls have no numbers that the body reads.
+  void readsNone() { maysRead_ = false; }
 
   // ---- rules about one object, for the tables (understood.cpp)
 
@@ -185,6 +201,11 @@ class Observer {
   void enter(PyFrameObject* frame);
   void step(PyFrameObject* frame);
   void checkReported(PyFrameObject* frame, bool left);
+  /// A number that an instruction may look at, as what that does is known; `wake` is called when it is done.
+  void rest(PyObject* number);
+  void wake();
+  /// Numbers are like others from here on.
+  void revealNumbers();
   void instruction(Frame& f, int op, int arg);
   void unary(Frame& f, int op);
   void arithmetic(Frame& f, int how);
@@ -225,7 +246,17 @@ class Observer {
   std::unordered_set<const TensorImpl*> leaves_;      // `makeLeaf`
   std::unordered_set<PyTypeObject*> classes_;         // whose special methods are guarded
   std::unordered_map<PyObject*, PyObject*> ownerOf_;  // of a `__dict__` that was read
-  std::unordered_map<PyObject*, std::pair<PyRef, Scalar>> tracked_;
+  /// What a number stands for: a slot, or the element of a tensor that the body read.
+  struct Number {
+    PyRef object;
+    std::optional<Scalar> slot;
+    Tensor read;
+    bool asked = false;  // for its value
+  };
+  std::unordered_map<PyObject*, Number> tracked_;
+  std::vector<PyObject*> resting_;
+  PyObject* converted_ = nullptr;  // a tensor that `float()` or `int()` is about to be called with
+  bool maysRead_ = true;
   using Place = std::pair<PyObject*, std::string>;  // a dict, and a key
   std::map<Place, PyRef> lent_;                     // what was there before
   std::vector<Assigned> assigned_;

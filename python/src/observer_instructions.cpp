@@ -1,9 +1,11 @@
 // What the observer makes of each of the interpreter's instructions. They differ by version: what all have in common,
 // or two versions, is one rule, and an instruction that has no rule is a refusal.
+#include <cstring>
 #include <opcode.h>
 
 #include "python/src/observer_frame.h"
 #include "python/src/py_tensor.h"
+#include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
 #ifndef NB_ADD
@@ -47,6 +49,12 @@ bool makesTuples(PyObject* iterator) {
   const std::string_view name = type->tp_name;
   return type == &PyZip_Type || type == &PyEnum_Type || type == &PyDictIterItem_Type ||
          name.starts_with("itertools.") || name == "odict_iterator";
+}
+/// What C that calls such a method makes of a number that it returns, and not of the object.
+bool givesNumber(PyCodeObject* code) {
+  const char* name = PyUnicode_AsUTF8(code->co_name);
+  return name != nullptr && (std::strcmp(name, "__float__") == 0 || std::strcmp(name, "__int__") == 0 ||
+                             std::strcmp(name, "__index__") == 0);
 }
 }  // namespace
 
@@ -142,7 +150,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
     // C code that called may ask whether it is empty.
     PyObject* o = f.peek(1);
     if (f.calledFromC && (PyList_CheckExact(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_Check(o))) iterate(o);
-    if (f.calledFromC && op == YIELD_VALUE) guardNumber(o);
+    if (f.calledFromC && (op == YIELD_VALUE || givesNumber(f.code))) guardNumber(o);
     return;
   }
   case SET_ADD:
@@ -161,6 +169,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case BUILD_CONST_KEY_MAP:
     return freshAfter(f, arg + 1);
   case BUILD_SLICE:
+    for (int i = 1; i <= arg; ++i) guardNumber(f.peek(i));
     return freshAfter(f, arg);
 #ifdef LIST_TO_TUPLE
   case LIST_TO_TUPLE:
@@ -229,7 +238,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case IS_OP:
     // A number that stands for a slot is an object of its own.
     for (int k : {1, 2})
-      if (slotOf(f.peek(k)) != nullptr && PyFloat_CheckExact(f.peek(3 - k)))
+      if (PyObject* other = f.peek(3 - k); tracked_.contains(f.peek(k)) && (isFloat(other) || isInt(other)))
         refuse("the identity of a number is asked");
     return;
   case GET_LEN:
@@ -306,6 +315,8 @@ void Observer::instruction(Frame& f, int op, int arg) {
 #ifdef BINARY_SLICE
   case BINARY_SLICE:
   case STORE_SLICE: {
+    guardNumber(f.peek(1));
+    guardNumber(f.peek(2));
     PyRef slice(PySlice_New(f.peek(2), f.peek(1), nullptr));
     if (!slice) return refuse("a slice could not be made");
     if (op == STORE_SLICE) return storeItem(f.peek(3), slice.get(), f.peek(4));
@@ -315,6 +326,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
   }
 #endif
   case DELETE_SUBSCR:
+    guardNumber(f.peek(1));
     return mutate(f.peek(2), "an item is deleted");
 #if PY_VERSION_HEX >= 0x030C0000
   case LOAD_ATTR:
@@ -482,6 +494,7 @@ void Observer::unary(Frame& f, int op) {
   PyObject* o = f.peek(1);
   const Scalar* slot = slotOf(o);
   if (slot == nullptr) return binary(o, o);
+  rest(o);
   if (op == UNARY_NEGATIVE)
     pending_[f.object] = {Pending::Do::Slot, f.next, f.depth, 0, session_.arithmetic('*', *slot, Scalar(-1.0)), {}};
 }
@@ -491,7 +504,9 @@ void Observer::arithmetic(Frame& f, int how) {
   PyObject* b = f.peek(1);
   const Scalar* left = slotOf(a);
   const Scalar* right = slotOf(b);
-  auto number = [](PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o); };
+  guardRead(a);
+  guardRead(b);
+  auto number = [](PyObject* o) { return isFloat(o) || isInt(o) || PyBool_Check(o); };
   if ((left != nullptr || right != nullptr) && number(a) && number(b)) {
     char sign = 0;
     switch (how) {
@@ -517,6 +532,8 @@ void Observer::arithmetic(Frame& f, int how) {
     }
     auto scalar = [](const Scalar* slot, PyObject* o) { return slot != nullptr ? *slot : Scalar(PyFloat_AsDouble(o)); };
     if (sign != 0) {
+      rest(a);
+      rest(b);
       pending_[f.object] = {
           Pending::Do::Slot, f.next, f.depth - 1, 0, session_.arithmetic(sign, scalar(left, a), scalar(right, b)), {}};
       return;

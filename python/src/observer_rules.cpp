@@ -412,6 +412,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
 // ---- calls ---------------------------------------------------------------------------------------------------------
 
 void Observer::operand(PyObject* o, int depth) {
+  guardRead(o);
   if (o != nullptr && isTensor(o)) {
     use(o);
     if (overrides(o)) return refuse(kClassDecides + typeName(o));

@@ -70,7 +70,7 @@ void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* 
 
 bool Observer::isThere(PyObject* now, PyObject* v) const {
   if (now == nullptr) return false;
-  return isTensor(v) ? now == v : isPlain(v) && slotOf(v) == nullptr && Held(now).is(v);
+  return isTensor(v) ? now == v : isPlain(v) && !tracked_.contains(v) && Held(now).is(v);
 }
 
 void Observer::mutate(PyObject* o, const char* what) {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "eager/host.h"
 #include "python/src/convert.h"
 #include "python/src/device_object.h"
+#include "python/src/elements.h"
 #include "python/src/observer.h"
 #include "python/src/py_tensor.h"
 
@@ -113,6 +115,12 @@ class ResultTree::Reader {
   }
 
   void constant(Node& n, PyObject* o) {
+    if (const Tensor* read = observer_.readOf(o)) {
+      n.kind = Kind::Number;
+      n.tensor = static_cast<std::uint32_t>(tensors_.size());
+      tensors_.push_back(*read);
+      return;
+    }
     observer_.guardNumber(o);
     n.constant = Held(o);
     if (isUnchanging(o)) return;
@@ -150,6 +158,9 @@ PyObject* ResultTree::build(const std::vector<Tensor>& tensors) const {
     switch (n.kind) {
     case Kind::Tensor:
       made = PyRef(checked(wrap(tensors[n.tensor])));
+      break;
+    case Kind::Number:
+      made = PyRef(checked(elementObject(tensors[n.tensor].dtype(), readHost(tensors[n.tensor]).data())));
       break;
     case Kind::Constant:
       made = PyRef::borrow(n.constant.get());

@@ -1,5 +1,5 @@
 // What a compiled function returns, as later calls build it again: containers and objects that the body made, tensors
-// by number, and constants.
+// by number, elements of tensors that the body read, and constants.
 #pragma once
 
 #include <Python.h>
@@ -34,7 +34,7 @@ class ResultTree {
   int traverse(visitproc visit, void* arg) const;
 
  private:
-  enum class Kind : std::uint8_t { Tensor, Tuple, List, Dict, OrderedDict, Object, Constant };
+  enum class Kind : std::uint8_t { Tensor, Number, Tuple, List, Dict, OrderedDict, Object, Constant };
   struct Node {
     Kind kind = Kind::Constant;
     std::uint32_t tensor = 0;

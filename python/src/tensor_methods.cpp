@@ -23,6 +23,7 @@
 #include "python/src/indexing.h"
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"
+#include "python/src/tracked_numbers.h"
 #include "runtime/device/executor.h"
 
 namespace tandem::python {
@@ -112,6 +113,7 @@ constexpr Signature cloneSigs[] = {
 
 PyObject* itemObject(const Tensor& t) {
   if (t.numel() != 1) fail("a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  if (PyObject* read = readNumber(t)) return read;
   return elementObject(t.dtype(), readHost(t).data());
 }
 PyObject* item(PyObject* self, PyObject*) {

@@ -44,7 +44,8 @@ constexpr Named kMath[] = {
      "factorial floor fmod frexp gamma gcd hypot isclose isfinite isinf isnan isqrt lcm ldexp lgamma log log10 "
      "log1p log2 modf nextafter perm pow radians remainder sin sinh sqrt tan tanh trunc ulp",
      {pure}},
-    {"fsum prod", {weighs}},
+    {"prod", {weighs}},
+    {"fsum", {weighsFloats}},
 };
 constexpr Named kOperator[] = {
     {"add sub mul truediv floordiv mod neg pos and_ or_ xor invert matmul pow eq ne lt le gt ge iadd isub imul "
@@ -59,7 +60,8 @@ constexpr Named kOperator[] = {
 // What an abstract class says of another one, as isinstance() asks it.
 constexpr Named kAbstract[] = {{"_abc_instancecheck _abc_subclasscheck", {asksAbstract}}};
 constexpr Named kFunctools[] = {{"reduce", {reduces}}};
-constexpr Named kList[] = {{"append extend insert pop remove clear reverse", {mutates}},
+constexpr Named kList[] = {{"append", {appends}},
+                           {"extend insert pop remove clear reverse", {mutates}},
                            {"sort", {sortsInPlace}},
                            {"copy", {firstIterates, true}},
                            {"index count", {firstIterates}},
@@ -307,6 +309,9 @@ bool understoodFunction(Observer& o, PyObject* callable, Args args, Py_ssize_t n
   // Those that take or hand on what containers hold ask nothing of it.
   const bool handsOn = rule.apply == getsItem || rule.apply == getsItemOrNone || rule.apply == subscripts ||
                        rule.apply == updates || (rule.apply == firstIterates && rule.makesFresh);
+  if (rule.apply != appends && rule.apply != setsAttribute && rule.apply != objectSetsAttribute &&
+      rule.apply != asksClass)
+    for (Py_ssize_t i = 0; i < n; ++i) o.guardRead(args[i]);
   if (rule.apply != asksClass && rule.apply != length && rule.apply != makesLeaf)
     for (Py_ssize_t i = 0; i < n; ++i)
       if (!handsOn || isTensor(args[i])) o.use(args[i]);
@@ -316,8 +321,10 @@ bool understoodFunction(Observer& o, PyObject* callable, Args args, Py_ssize_t n
 }
 
 bool understoodType(Observer& o, PyTypeObject* type, Args args, Py_ssize_t n, bool& makesFresh) {
+  if (n == 1 && (type == &PyFloat_Type || type == &PyLong_Type) && o.converts(type, args[0])) return true;
   if (type == &PyType_Type) {
     if (n != 1) return false;
+    o.guardNumber(args[0]);
     o.readType(args[0]);
     return true;
   }

@@ -1,0 +1,86 @@
+// Numbers whose values may be others at a later call (tracked_numbers.h), as a watched body meets them.
+#include "python/src/elements.h"
+#include "python/src/observer.h"
+#include "python/src/py_tensor.h"
+#include "python/src/tracked_numbers.h"
+
+namespace tandem::python {
+
+void Observer::track(PyObject* number, const Scalar& slot) {
+  tracked_.insert_or_assign(number, Number{PyRef::borrow(number), slot, {}});
+  disguise(number);
+}
+
+const Scalar* Observer::slotOf(PyObject* number) const {
+  if (!proved()) return nullptr;
+  auto it = tracked_.find(number);
+  return it == tracked_.end() || !it->second.slot ? nullptr : &*it->second.slot;
+}
+
+const Tensor* Observer::readOf(PyObject* number) const {
+  if (!proved()) return nullptr;
+  auto it = tracked_.find(number);
+  return it == tracked_.end() || !it->second.read.defined() ? nullptr : &it->second.read;
+}
+
+void Observer::guardNumber(PyObject* o) {
+  auto it = proved() ? tracked_.find(o) : tracked_.end();
+  if (it == tracked_.end()) return;
+  it->second.asked = true;
+  reveal(o);
+  if (it->second.slot)
+    (void)session_.guardScalar(*it->second.slot);
+  else
+    session_.giveUp(lazy::Session::kValueRead);
+}
+
+PyObject* Observer::readNumber(const Tensor& t) {
+  if (!proved() || !maysRead_ || !running_) return nullptr;
+  std::optional<lazy::Session::Read> read = session_.readAhead(t);
+  if (!read) return nullptr;
+  PyRef number(checked(elementObject(t.dtype(), read->now.data())));
+  if (PyLong_Check(number.get())) number = PyRef(ownInt(number.get()));
+  tracked_.insert_or_assign(number.get(), Number{number, {}, read->each});
+  disguise(number.get());
+  return number.release();
+}
+
+bool Observer::converts(PyTypeObject* to, PyObject* o) {
+  if (to == &PyFloat_Type ? isFloat(o) : isInt(o)) {
+    // Which is the same object, as long as it is no object of a derived class.
+    rest(o);
+    return true;
+  }
+  if (!isTensor(o)) return false;
+  operand(o);
+  converted_ = o;
+  return true;
+}
+
+PyObject* Observer::convertedNumber(PyObject* tensor, PyTypeObject* to) {
+  if (converted_ != tensor || isFloating(tensorOf(tensor).dtype()) != (to == &PyFloat_Type)) return nullptr;
+  PyObject* number = readNumber(tensorOf(tensor));
+  if (number != nullptr) rest(number);
+  return number;
+}
+
+void Observer::forgetReads() {
+  for (auto& [o, number] : tracked_) number.read = {};
+}
+
+void Observer::rest(PyObject* number) {
+  if (!isTracked(number)) return;
+  reveal(number);
+  resting_.push_back(number);
+}
+
+void Observer::wake() {
+  for (PyObject* o : std::exchange(resting_, {}))
+    if (auto it = tracked_.find(o); it != tracked_.end() && proved() && !it->second.asked) disguise(o);
+}
+
+void Observer::revealNumbers() {
+  for (const auto& [o, number] : tracked_) reveal(o);
+}
+
+}  // namespace tandem::python
