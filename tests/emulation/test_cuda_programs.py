@@ -121,6 +121,26 @@ def test_autocast_is_of_one_kind_of_device():
         assert f(b).dtype is tandem.float32
 
 
+def test_steps_that_return_numbers_are_plans():
+    model = nn.Linear(3, 2).to(CUDA)
+    optimizer = tandem.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.item(), (x > 0).sum().item()
+
+    batches = [tandem.randn(4, 3).to(CUDA) for _ in range(4)]
+    start = copy.deepcopy(model.state_dict())
+    eager = [step(x) for x in batches]
+    model.load_state_dict(start)
+    compiled = tandem.compile(step)
+    assert [compiled(x) for x in batches] == eager
+    assert compiled.runs <= 2
+
+
 # ---- graphs ---------------------------------------------------------------------------------------------------------
 
 
