@@ -502,10 +502,10 @@ void Observer::unary(Frame& f, int op) {
 void Observer::arithmetic(Frame& f, int how) {
   PyObject* a = f.peek(2);
   PyObject* b = f.peek(1);
-  const Scalar* left = slotOf(a);
-  const Scalar* right = slotOf(b);
   guardRead(a);
   guardRead(b);
+  const Scalar* left = slotOf(a);
+  const Scalar* right = slotOf(b);
   auto number = [](PyObject* o) { return isFloat(o) || isInt(o) || PyBool_Check(o); };
   if ((left != nullptr || right != nullptr) && number(a) && number(b)) {
     char sign = 0;
