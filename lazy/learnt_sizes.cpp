@@ -1,6 +1,7 @@
 // What depends on data and has to be known while a function is traced: sizes, for which the trace then holds alone, and
 // elements that the program reads.
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "eager/dispatch.h"
@@ -29,17 +30,20 @@ Tensor Session::valueNow(ValueRef v) {
   return readHost(known);
 }
 
-std::optional<Session::Read> Session::readAhead(const Tensor& t) {
+std::optional<Session::Read> Session::readAhead(const Tensor& t, bool run) {
   // Memory made while tracing is a constant of the trace, and so is what it holds.
   const bool constant = !t.isPending() && t.impl()->storage->birth() > birth_;
-  if (!tracing_ || placeholders || constant || reads_ == kMostReads || t.numel() != 1 || t.dtype() == DType::Bool ||
-      t.impl()->batch || t.device() != trace_.device)
+  if (!tracing_ || constant || t.numel() != 1 || t.dtype() == DType::Bool || t.impl()->batch ||
+      t.device() != trace_.device || (run && (placeholders || reads_ == kMostReads)))
     return {};
   try {
     const ValueRef v = valueOf(t);
     if (!tracing_) return {};
     ++reads_;
-    return Read{valueNow(v), fresh(v, trace_.meta(v))};
+    const TensorMeta& meta = trace_.meta(v);
+    const Tensor now = run ? valueNow(v) : makeEmpty(meta.shape, meta.dtype, Device{});
+    if (!run) std::memset(now.data(), 0, itemSize(meta.dtype));
+    return Read{now, fresh(v, meta)};
   } catch (const OutOfMemoryError&) {
     return {};
   }

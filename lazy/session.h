@@ -87,11 +87,11 @@ class Session final : public Recorder {
   std::int64_t learnSize(Tensor& count) override;
   /// An element that the program reads while a function is traced.
   struct Read {
-    Tensor now;   // its value in this call, on the host
+    Tensor now;   // its value in this call, on the host; zero if nothing is to run
     Tensor each;  // what it is in each: recorded, and no other tensor's memory
   };
   /// Nothing where it is to be read as elsewhere: which ends the tracing.
-  std::optional<Read> readAhead(const Tensor& t);
+  std::optional<Read> readAhead(const Tensor& t, bool run);
   [[nodiscard]] bool mayRead() override;
 
   static constexpr const char* kValueRead = "the value of a tensor is read";

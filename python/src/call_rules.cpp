@@ -8,6 +8,20 @@
 
 namespace tandem::python::rules {
 
+namespace {
+/// Does it look at numbers by the operators of their classes alone, which tell the observer (tracked_numbers.h)?
+bool asksByOperators(PyObject* callable) {
+  static PyTypeObject* types[] = {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyUnicode_Type,   &PyList_Type,
+                                  &PyDict_Type, &PyTuple_Type, &PySet_Type,  &PyFrozenSet_Type, &PyZip_Type};
+  if (PyType_Check(callable))
+    return isPythonClass(reinterpret_cast<PyTypeObject*>(callable)) ||
+           std::ranges::any_of(types, [&](PyTypeObject* t) { return callable == reinterpret_cast<PyObject*>(t); });
+  if (!PyCFunction_Check(callable)) return false;
+  PyObject* module = reinterpret_cast<PyCFunctionObject*>(callable)->m_module;
+  return module != nullptr && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "_operator") == 0;
+}
+}  // namespace
+
 /// Depends on plain values; a tensor's value is read, an object's `__float__` and its like are entered.
 void pure(Observer& o, Args args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; ++i) {
@@ -36,16 +50,24 @@ void asksAbstract(Observer& o, Args args, Py_ssize_t n) {
   PyErr_Clear();
   o.guards().abstractClasses();
 }
-/// Goes through its arguments.
+/// Goes through its arguments. Numbers in them are handed on, but to a class, which is called with them.
 void iterates(Observer& o, Args args, Py_ssize_t n) {
+  const bool looks = std::any_of(args, args + n, [](PyObject* arg) { return PyType_Check(arg) != 0; });
+  (looks ? iteratesNumbers : handsItemsOn)(o, args, n);
+}
+void handsItemsOn(Observer& o, Args args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; ++i) {
     o.guardNumber(args[i]);
-    if (PyFunction_Check(args[i]) || isPlain(args[i]) || PyType_Check(args[i])) continue;
-    o.iterate(args[i]);
+    if (!PyFunction_Check(args[i]) && !isPlain(args[i]) && PyType_Check(args[i]) == 0) o.iterate(args[i]);
+  }
+}
+/// Goes through its arguments, and asks numbers in them for their values.
+void iteratesNumbers(Observer& o, Args args, Py_ssize_t n) {
+  handsItemsOn(o, args, n);
+  for (Py_ssize_t i = 0; i < n; ++i)
     if (PyList_CheckExact(args[i]) || isTuple(args[i]))
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k)
         o.guardNumber(PySequence_Fast_GET_ITEM(args[i], k));
-  }
 }
 /// Goes through its argument and asks C's questions of each item: is it true, is it less than another?
 void weighs(Observer& o, Args args, Py_ssize_t n) {
@@ -209,8 +231,8 @@ void formats(Observer& o, Args args, Py_ssize_t n) {
 /// A function, and iterables whose items it is called with.
 void maps(Observer& o, Args args, Py_ssize_t n) {
   if (n < 1) return;
-  if (n > 1) iterates(o, args + 1, n - 1);
-  if (PyFunction_Check(args[0]) || PyType_Check(args[0]) || isPythonClass(Py_TYPE(args[0]))) {
+  if (n > 1) (PyFunction_Check(args[0]) ? handsItemsOn : iteratesNumbers)(o, args + 1, n - 1);
+  if (PyFunction_Check(args[0]) || isPythonClass(Py_TYPE(args[0])) || asksByOperators(args[0])) {
     (void)o.call(args[0], nullptr, 0);
     return;
   }
@@ -246,8 +268,11 @@ void sortsInPlace(Observer& o, Args args, Py_ssize_t n) {
     if (!isPlain(args[i]) && !PyFunction_Check(args[i])) o.refuse("sorting by a C function");
 }
 void reduces(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 1) iterates(o, args + 1, 1);
-  if (n > 0) (void)o.call(args[0], nullptr, 0);
+  if (n < 2) return;
+  (PyFunction_Check(args[0]) ? handsItemsOn : iteratesNumbers)(o, args + 1, n - 1);
+  if (!PyFunction_Check(args[0]) && !PyList_CheckExact(args[1]) && !isTuple(args[1]) && !asksByOperators(args[0]))
+    return o.refuse("a C function meets the items of an iterator");
+  (void)o.call(args[0], nullptr, 0);
 }
 void makesSuper(Observer& o, Args args, Py_ssize_t n) {
   if (n > 1) o.readType(args[1]);

@@ -13,11 +13,14 @@ using Args = PyObject* const*;
 struct Rule {
   void (*apply)(Observer& o, Args args, Py_ssize_t n) = nullptr;
   bool makesFresh = false;
+  bool handsOn = false;  // numbers among them are not looked at
 };
 
 void pure(Observer& o, Args args, Py_ssize_t n);
 void asksClass(Observer& o, Args args, Py_ssize_t n);
 void asksAbstract(Observer& o, Args args, Py_ssize_t n);
+void handsItemsOn(Observer& o, Args args, Py_ssize_t n);
+void iteratesNumbers(Observer& o, Args args, Py_ssize_t n);
 void iterates(Observer& o, Args args, Py_ssize_t n);
 void weighs(Observer& o, Args args, Py_ssize_t n);
 /// `weighs` by C code that reads floats itself.

@@ -182,7 +182,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   Observer observer(session, f.changing, collector);
   WatchedRecording active{tracer.get(), &observer, {}, {}, {}, {}};
   if (f.dropsGrads) observer.assignsNothing();
-  if (dry) observer.readsNone();
+  if (dry) observer.runsNothing();
   session.strict = f.fullGraph;
   session.placeholders = placeholders;
   session.onGivenUp = [&](const char* why) {

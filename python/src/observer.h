@@ -98,8 +98,8 @@ class Observer {
   PyObject* convertedNumber(PyObject* tensor, PyTypeObject* to);
   /// What the body read and nobody returns need not be computed by later calls.
   void forgetReads();
-  /// Later calls have no numbers that the body reads.
-  void readsNone() { maysRead_ = false; }
+  /// Nothing runs before the plan does: numbers that the body reads have no values, and to ask for one is an error.
+  void runsNothing() { dry_ = true; }
 
   // ---- rules about one object, for the tables (understood.cpp)
 
@@ -256,7 +256,7 @@ class Observer {
   std::unordered_map<PyObject*, Number> tracked_;
   std::vector<PyObject*> resting_;
   PyObject* converted_ = nullptr;  // a tensor that `float()` or `int()` is about to be called with
-  bool maysRead_ = true;
+  bool dry_ = false;
   using Place = std::pair<PyObject*, std::string>;  // a dict, and a key
   std::map<Place, PyRef> lent_;                     // what was there before
   std::vector<Assigned> assigned_;

@@ -35,8 +35,8 @@ void Observer::guardNumber(PyObject* o) {
 }
 
 PyObject* Observer::readNumber(const Tensor& t) {
-  if (!proved() || !maysRead_ || !running_) return nullptr;
-  std::optional<lazy::Session::Read> read = session_.readAhead(t);
+  if (!proved() || !running_) return nullptr;
+  std::optional<lazy::Session::Read> read = session_.readAhead(t, !dry_);
   if (!read) return nullptr;
   PyRef number(checked(elementObject(t.dtype(), read->now.data())));
   if (PyLong_Check(number.get())) number = PyRef(ownInt(number.get()));

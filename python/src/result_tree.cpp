@@ -65,7 +65,7 @@ class ResultTree::Reader {
     tree_.nodes_.push_back(std::move(n));
     const auto number = static_cast<std::uint32_t>(tree_.nodes_.size() - 1);
     // Plain values may be one object by chance.
-    if (!isPlain(o)) known_.emplace(o, number);
+    if (!isPlain(o) || observer_.readOf(o) != nullptr) known_.emplace(o, number);
     return number;
   }
 

@@ -1,5 +1,6 @@
 #include "python/src/run_time_numbers.h"
 
+#include "python/src/py_tensor.h"
 #include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
@@ -100,6 +101,14 @@ PyObject* runtimeScalars(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
+/// _tensor_read(value): the tensor whose element a body that is watched read as this number; None of other values.
+PyObject* tensorRead(PyObject*, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    const Tensor* read = activeObserver != nullptr ? activeObserver->readOf(value) : nullptr;
+    return read != nullptr ? wrap(*read) : Py_NewRef(Py_None);
+  });
+}
+
 PyObject* makesState(PyObject*, PyObject*) {
   if (activeObserver != nullptr) activeObserver->makesState();
   Py_RETURN_NONE;
@@ -109,6 +118,7 @@ PyMethodDef functions[] = {{"_runtime_scalars", reinterpret_cast<PyCFunction>(re
                             METH_FASTCALL, "Entries of a dict, as run-time numbers while a function is watched."},
                            {"_runtime_is_zero", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&runtimeIsZero)),
                             METH_FASTCALL, "Is an entry of a dict zero? A watched function depends on the answer."},
+                           {"_tensor_read", tensorRead, METH_O, "The tensor whose element a number is."},
                            {"_makes_state", makesState, METH_NOARGS,
                             "What follows makes state that later calls find, as an optimizer's first step does."},
                            {nullptr, nullptr, 0, nullptr}};

@@ -24,7 +24,7 @@ struct Named {
 };
 
 constexpr Named kBuiltins[] = {
-    {"isinstance issubclass", {asksClass}},
+    {"isinstance issubclass", {asksClass, false, true}},
     {"len", {length}},
     {"abs round divmod pow ord chr callable", {pure}},
     {"min max sum", {weighs}},
@@ -33,7 +33,7 @@ constexpr Named kBuiltins[] = {
     {"iter", {firstIterates, true}},
     {"next", {advances}},
     {"getattr hasattr", {getsAttribute}},
-    {"setattr", {setsAttribute}},
+    {"setattr", {setsAttribute, false, true}},
     {"id", {identity}},
     {"repr ascii format", {asText}},
     {"hash", {pure}},
@@ -60,7 +60,7 @@ constexpr Named kOperator[] = {
 // What an abstract class says of another one, as isinstance() asks it.
 constexpr Named kAbstract[] = {{"_abc_instancecheck _abc_subclasscheck", {asksAbstract}}};
 constexpr Named kFunctools[] = {{"reduce", {reduces}}};
-constexpr Named kList[] = {{"append", {appends}},
+constexpr Named kList[] = {{"append", {appends, false, true}},
                            {"extend insert pop remove clear reverse", {mutates}},
                            {"sort", {sortsInPlace}},
                            {"copy", {firstIterates, true}},
@@ -110,6 +110,7 @@ constexpr Named kOwnFunctions[] = {
     {"_vjp _linearize", {nothing, true}},
     {"_runtime_scalars", {nothing, true}},
     {"_lend", {lends}},
+    {"_tensor_read", {nothing, false, true}},
     {"_runtime_is_zero _makes_state", {nothing}},
     {"_function_begin _function_saved", {nothing, true}},
     {"_function_end", {endsFunction, true}},
@@ -309,8 +310,7 @@ bool understoodFunction(Observer& o, PyObject* callable, Args args, Py_ssize_t n
   // Those that take or hand on what containers hold ask nothing of it.
   const bool handsOn = rule.apply == getsItem || rule.apply == getsItemOrNone || rule.apply == subscripts ||
                        rule.apply == updates || (rule.apply == firstIterates && rule.makesFresh);
-  if (rule.apply != appends && rule.apply != setsAttribute && rule.apply != objectSetsAttribute &&
-      rule.apply != asksClass)
+  if (!rule.handsOn)
     for (Py_ssize_t i = 0; i < n; ++i) o.guardRead(args[i]);
   if (rule.apply != asksClass && rule.apply != length && rule.apply != makesLeaf)
     for (Py_ssize_t i = 0; i < n; ++i)
@@ -369,7 +369,7 @@ void initUnderstood(PyObject* module) {
         definition != nullptr && isGeneratedMethod(definition->ml_name))
       methodRules().try_emplace(definition, Rule{operation, true});
 
-  static constexpr Named object[] = {{"__setattr__", {objectSetsAttribute}},
+  static constexpr Named object[] = {{"__setattr__", {objectSetsAttribute, false, true}},
                                      {"__init__ __init_subclass__", {nothing}},
                                      {"__getattribute__", {getsAttribute}},
                                      {"__eq__ __ne__ __hash__", {asksClass}}};
@@ -398,7 +398,7 @@ void initUnderstood(PyObject* module) {
   types[&PyBaseObject_Type] = {nothing, true};
   types[partialType] = types[itemGetterType] = types[attributeGetterType] = {nothing, true};
   PyRef size(checked(PyObject_GetAttrString(module, "Size")));
-  types[reinterpret_cast<PyTypeObject*>(size.get())] = {iterates};
+  types[reinterpret_cast<PyTypeObject*>(size.get())] = {iteratesNumbers};
   PyRef device(checked(PyObject_GetAttrString(module, "device")));
   types[reinterpret_cast<PyTypeObject*>(device.get())] = {pure};
 }

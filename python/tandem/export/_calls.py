@@ -4,6 +4,7 @@ what the function returned."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from tandem import Tensor
@@ -21,7 +22,7 @@ def _checked(described: dict[str, Any]) -> dict[str, Any]:
             ("arguments", inputs, tree["arguments"], described["arguments"]),
             ("results", tree["outputs"], tree["results"], described["results"]),
         ):
-            counts = {"tensor": len(tensors), "number": len(described["numbers"]) if kind == "arguments" else 0}
+            counts = {"tensor": len(tensors), "number": len(described["numbers"] if kind == "arguments" else tensors)}
             good = _tree.leaves_of(structure) == len(leaves) and all(
                 what == "value" or (type(which) is int and 0 <= which < counts[what]) for what, which in leaves
             )
@@ -37,6 +38,14 @@ def _checked(described: dict[str, Any]) -> dict[str, Any]:
             f"a saved program contradicts itself: how arguments and results of `{described['name']}` are put together"
         ) from error
     return dict(tree)
+
+
+# What each kind of leaf of a result is made of: the tensors that a run gave, and what the file says.
+_GIVEN: dict[str, Callable[[list[Tensor], Any], Any]] = {
+    "tensor": lambda results, which: results[which],
+    "number": lambda results, which: results[which].item(),
+    "value": lambda results, value: value,
+}
 
 
 class Calls:
@@ -150,5 +159,5 @@ class Calls:
 
     def build(self, results: list[Tensor]) -> Any:
         """What the function returned, around these tensors."""
-        leaves = (results[what] if kind == "tensor" else what for kind, what in self._given)
+        leaves = (_GIVEN[kind](results, what) for kind, what in self._given)
         return _tree.unflatten(self._outputs, leaves)

@@ -65,24 +65,29 @@ def _resized(value: Tensor, shape: Sequence[int]) -> Tensor:
     return out.clone(memory_format=tandem.contiguous_format).requires_grad_(value.requires_grad)
 
 
-def _without_history(value: Any) -> Any:
-    """The value, with results that have a history detached from it; what holds none is handed on as it is."""
+def _without_history(value: Any, reads: list[Tensor]) -> Any:
+    """The value, with results that have a history detached from it, and tensors of no dims, which `reads` gets, in the
+    place of numbers that were read from tensors; what holds none of them is handed on as it is."""
     if isinstance(value, Tensor):
         return value.detach() if value.requires_grad else value
     if isinstance(value, dict):
-        items = {key: _without_history(item) for key, item in value.items()}
+        items = {key: _without_history(item, reads) for key, item in value.items()}
         if all(items[key] is item for key, item in value.items()):
             return value
         return OrderedDict(items) if isinstance(value, OrderedDict) else items
     if isinstance(value, (list, tuple)):
-        parts = [_without_history(item) for item in value]
+        parts = [_without_history(item, reads) for item in value]
         if all(part is item for part, item in zip(parts, value, strict=True)):
             return value
         if isinstance(value, list):
             return parts
         # A named one takes its items, results of operations take a sequence, as tuples do.
         return type(value)(*parts) if hasattr(type(value), "_make") else type(value)(parts)
-    return value
+    read = _C._tensor_read(value)
+    if read is None:
+        return value
+    reads.append(read)
+    return read
 
 
 def _leaf(value: Any, path: str) -> Any:
@@ -205,16 +210,18 @@ class _Traced:
         """Traces the function for the first time."""
         mode = tandem.no_grad if without_gradients else contextlib.nullcontext
 
-        def run(*args: Any, **kwargs: Any) -> Any:
+        def run(*args: Any, **kwargs: Any) -> tuple[Any, list[Tensor]]:
+            reads: list[Tensor] = []
             with mode():
-                return _without_history(fn(*args, **kwargs))
+                return _without_history(fn(*args, **kwargs), reads), reads
 
         self.compiled = _C.CompiledFunction(run, True, True)
         self.results, self.tree = self._results(self._trace(state))
 
-    def _results(self, result: Any) -> tuple[list[str], str]:
+    def _results(self, result: tuple[Any, list[Tensor]]) -> tuple[list[str], str]:
         """The names of the tensors in a result, and how arguments and results are put together."""
-        outputs, given_back = _tree.flatten(result)
+        outputs, given_back = _tree.flatten(result[0])
+        reads = {id(tensor) for tensor in result[1]}
         results: list[str] = []
         given: list[Any] = []
         numbered: dict[int, int] = {}  # one tensor in two places is one result
@@ -224,7 +231,7 @@ class _Traced:
                 if id(value) not in numbered:
                     numbered[id(value)] = len(results)
                     results.append(path or "result")
-                given.append(["tensor", numbered[id(value)]])
+                given.append(["number" if id(value) in reads else "tensor", numbered[id(value)]])
             else:
                 given.append(["value", _leaf(value, f"{self.name}: result {path}")])
         tree = {"inputs": self._inputs, "arguments": self._described, "outputs": outputs, "results": given}
@@ -353,7 +360,7 @@ class _Traced:
         if self.training:
             restore()
         if self._results(result) != (self.results, self.tree):
-            outputs, given = _tree.flatten(result)
+            outputs, given = _tree.flatten(result[0])
             shown = _tree.unflatten(outputs, (type(v).__name__ if isinstance(v, Tensor) else v for _, v in given))
             raise RuntimeError(
                 f"export: {self.name}: with {self.sizes.named(combination)} it gives {shown!r}: what is no tensor, and "

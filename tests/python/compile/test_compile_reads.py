@@ -241,8 +241,3 @@ def test_numbers_made_while_tracing_are_constants():
     f = counting(lambda x: x * tandem.tensor(3.0).item())
     assert [f(tandem.ones(1) * k).item() for k in range(3)] == [0.0, 3.0, 6.0]
     assert f.runs == 1 or CHECKED
-
-
-def test_saved_programs_name_the_line_of_a_read():
-    with pytest.raises(tandem.DataReadError, match="the value of a tensor is read"):
-        tandem.export.export(lambda x: (x * 2, x.sum().item()), (tandem.ones(2),))

@@ -222,3 +222,71 @@ def test_sizes_that_the_examples_elements_do_not_fit():
             assert_same_bits(got, expected)
     with pytest.raises(IndexError, match="index 2 is out of bounds for dimension 0 with size 2"):
         program(tandem.randn(2, 3), tandem.tensor([[0], [2]]), tandem.randn(1))
+
+
+# ---- numbers that are read of tensors -------------------------------------------------------------------------------
+
+
+def test_numbers_that_a_step_reads(tmp_path):
+    """They are results of one element in the file, and numbers again in Python."""
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    optimizer = tandem.optim.AdamW(model.parameters(), lr=0.01)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        out = model(x)
+        loss = nn.functional.cross_entropy(out, y)
+        loss.backward()
+        optimizer.step()
+        right = (out.argmax(1) == y).sum()
+        return {"loss": loss.item(), "right": int(right), "out": out.detach(), "again": [float(loss), right.item()]}
+
+    batches = [(tandem.randn(6, 4), tandem.randint(0, 3, (6,))) for _ in range(4)]
+    program = tandem.export.training_step(step, batches[0], targets=[TARGET])
+    tandem.export.save(program, tmp_path / "step.tandem")
+    loaded = tandem.export.load(tmp_path / "step.tandem")
+    for batch in batches:
+        expected = step(*batch)
+        for got in (program(*batch), loaded(*batch)):
+            assert_same_bits(got.pop("out"), expected["out"])
+            assert repr(got) == repr({k: v for k, v in expected.items() if k != "out"})
+
+
+def test_numbers_that_a_forward_reads_at_other_sizes():
+    program = exported(
+        lambda x: (x * 2, x.sum().item(), (x > 0).sum().item()),
+        (tandem.ones(3),),
+        dynamic_shapes=({0: Dim("n", max=5)},),
+    )
+    for x in (tandem.arange(5.0), tandem.zeros(2), -tandem.ones(1)):
+        doubled, total, positive = program(x)
+        assert_same_bits(doubled, x * 2)
+        assert (total, positive) == (x.sum().item(), (x > 0).sum().item()) and type(positive) is int
+
+
+def test_very_many_numbers():
+    program = exported(lambda x: [t.item() for t in x], (tandem.ones(40),))
+    assert program(tandem.arange(40.0)) == list(range(40))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * x.sum().item(),
+        lambda x: x if x.sum().item() > 1 else -x,
+        lambda x: f"{x.sum().item()}",
+        lambda x: tandem.full((2,), x.sum().item()),
+        lambda x: len({x.sum().item()}),
+        lambda x: [1, 2, 3][int(x.sum())],
+        lambda x: x[: int(x.sum())],
+        lambda x: sorted([x[0].item(), x[1].item()]),
+        lambda x: sorted([0, 1], key=lambda i: x[i].item()),
+        lambda x: round(x.sum().item(), 2),
+        lambda x: list(map(range, iter([int(x.sum())]))),
+        lambda x: x.tolist(),
+        lambda x: bool(x.sum() > 1),
+    ],
+)
+def test_numbers_that_a_function_looks_at(function):
+    with pytest.raises(tandem.DataReadError, match=r"test_calls.py:\d+: the value of a tensor is read"):
+        exported(function, (tandem.ones(2),))
