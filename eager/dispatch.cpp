@@ -1,13 +1,16 @@
 #include "eager/dispatch.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "eager/apply_steps.h"
 #include "eager/batch.h"
 #include "eager/host.h"
 #include "eager/in_place_form.h"
 #include "eager/kernels.h"
+#include "eager/memory_format.h"
 #include "eager/placement.h"
 
 namespace tandem {
@@ -35,11 +38,102 @@ void applyAnew(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tenso
   }
 }
 
+void applyUntaped(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tensor> results) {
+  if (activeRecorder == nullptr || !activeRecorder->repeat(f, operands, attrs, results))
+    applyAnew(f, operands, attrs, results);
+}
+
+/// Has the operation an operand whose dims may lie in another order than row-major, and takes its result that order?
+/// Copies, conversions and moves are told theirs (eager/memory_format.h).
+bool mayLieInOrder(const OpFacts& f, Operands operands) {
+  if (f.kind != OpKind::Pointwise || f.usesIndex || f.code == OpCode::device_copy) return false;
+  if (f.role == OpRole::Copy || f.role == OpRole::Convert) return false;
+  bool may = false;
+  for (const Operand& o : operands) {
+    if (!o.isTensor()) continue;
+    const TensorImpl* t = o.tensor().impl();
+    if (t == nullptr || t->batch || t->numel == 0) return false;
+    may |= !t->contiguous && t->shape.size() > 1;
+  }
+  return may;
+}
+
+/// The window of `t` broadcast to `rank` dims, those in `order`. What records sees the tensor that it is a window of.
+Tensor turned(const Tensor& t, const Dims& order) {
+  const std::size_t lead = order.size() - t.shape().size();
+  Dims shape(order.size(), 1);
+  Dims strides(order.size());
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const auto d = static_cast<std::size_t>(order[k]);
+    if (d < lead) continue;
+    shape[k] = t.shape()[d - lead];
+    strides[k] = t.strides()[d - lead];
+  }
+  if (activeRecorder != nullptr) {
+    if (otherDevices) [[unlikely]]
+      activeRecorder->enter(t.device());
+    activeRecorder->touch(t);
+  }
+  Tensor view = makeAlias(t, std::move(shape), std::move(strides), t.impl()->offset);
+  view.impl()->viewBase = t.impl()->viewBase ? t.impl()->viewBase : t.ref();
+  return view;
+}
+
+/// A result that was made with its dims in `order`, as what has `shape`; of `like`, which lies as it does, the strides
+/// that reach nothing too.
+void turnBack(const Tensor& result, const Dims& shape, const Dims& order, const Tensor* like) {
+  TensorImpl& t = *result.impl();
+  const Dims made = t.strides;
+  t.shape = shape;
+  t.strides = shape;
+  for (std::size_t k = 0; k < order.size(); ++k) t.strides[order[k]] = made[k];
+  if (like != nullptr) t.strides = like->strides();
+  t.contiguous = isContiguous(t.shape, t.strides);
+}
+
+/// An elementwise operation computed, and its results laid out, in the order in which its operands lie in memory, as in
+/// PyTorch. False, having done nothing, where that is row-major.
+bool applyInOrder(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tensor> results) {
+  std::vector<const Tensor*> tensors;
+  std::size_t rank = 0;
+  for (const Operand& o : operands) {
+    if (!o.isTensor()) continue;
+    tensors.push_back(&o.tensor());
+    rank = std::max(rank, o.tensor().shape().size());
+  }
+  Dims shape(rank, 1);
+  for (const Tensor* t : tensors)
+    for (std::size_t d = rank - t->shape().size(), k = 0; d < rank; ++d, ++k) {
+      if (shape[d] == 1) shape[d] = t->shape()[k];
+      if (t->shape()[k] != 1 && t->shape()[k] != shape[d]) return false;  // an error, which the rule of shapes knows
+    }
+  std::vector<Dims> strides;
+  for (const Tensor* t : tensors) strides.push_back(broadcastStrides(t->shape(), t->strides(), shape));
+  const Dims order = orderOfStrides(shape, strides);
+  if (std::ranges::is_sorted(order)) return false;
+  const Tensor& first = *tensors[0];
+  const bool alike =
+      tensors.size() == operands.size() && isDense(first, order) && std::ranges::all_of(tensors, [&](const Tensor* t) {
+        return t->shape() == first.shape() && t->strides() == first.strides();
+      });
+  std::vector<Operand> in(operands.begin(), operands.end());
+  std::vector<Tensor> kept;
+  kept.reserve(in.size());
+  for (Operand& o : in) {
+    if (!o.isTensor() || o.tensor().dim() == 0) continue;
+    kept.push_back(turned(o.tensor(), order));
+    o = Operand(kept.back());
+  }
+  applyUntaped(f, in, attrs, results);
+  for (const Tensor& result : results) turnBack(result, shape, order, alike ? &first : nullptr);
+  return true;
+}
+
 // Spans by reference: the last would be put on the stack in halves and read whole, which processors are slow at.
 void applyGeneral(const OpFacts& f, const Operands& operands, const Attrs& attrs, const std::span<Tensor>& results) {
   const bool needsGrad = refresh(operands) && f.differentiable;
-  if (activeRecorder == nullptr || !activeRecorder->repeat(f, operands, attrs, results))
-    applyAnew(f, operands, attrs, results);
+  if (!mayLieInOrder(f, operands) || !applyInOrder(f, operands, attrs, results))
+    applyUntaped(f, operands, attrs, results);
   if (needsGrad) tapeHook->record(f.code, operands, attrs, results);
 }
 

@@ -231,7 +231,7 @@ Tensor applyOver(const Tensor& over, OpCode op, std::initializer_list<Operand> l
   for (const Operand& o : operands) {
     const Tensor& t = o.tensor();
     fits = fits && !t.isPending() && !t.impl()->batch && t.dtype() == over.dtype() && t.device() == over.device() &&
-           t.dim() <= over.dim();
+           t.dim() <= over.dim() && (t.isContiguous() || t.dim() < 2);  // else the result may lie in another order
     for (std::int64_t d = 1; fits && d <= t.dim(); ++d) fits = t.size(-d) == 1 || t.size(-d) == over.size(-d);
   }
   if (!fits) return apply(op, operands);

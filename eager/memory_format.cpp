@@ -1,6 +1,7 @@
 #include "eager/memory_format.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "eager/helpers.h"
 #include "eager/ops.h"
@@ -23,24 +24,34 @@ bool fits(MemoryFormat format, std::int64_t dim) {
   return format == MemoryFormat::ChannelsLast ? dim == 4 : format != MemoryFormat::ChannelsLast3d || dim == 5;
 }
 
-/// The dims of `t` by falling strides; dims of stride 0 and equal ones stay where they are among their neighbours.
-Dims orderOfStrides(const Tensor& t) {
+}  // namespace
+
+Dims orderOfStrides(DimsRef shape, std::span<const Dims> strides) {
   Dims order;
-  for (std::int64_t d = 0; d < t.dim(); ++d) {
-    std::size_t at = order.size();
-    for (std::size_t k = order.size(); k-- > 0 && t.strides()[d] != 0;) {
-      const std::int64_t other = t.strides()[order[k]];
-      if (other == 0) continue;
-      if (other > t.strides()[d] || (other == t.strides()[d] && t.shape()[order[k]] >= t.shape()[d])) break;
-      at = k;
+  for (auto d = static_cast<std::int64_t>(shape.size()); d-- > 0;) order.push_back(d);
+  // Above 0: `a` lies further out than `b`; 0: nothing tells.
+  auto compare = [&](std::int64_t a, std::int64_t b) {
+    for (const Dims& s : strides) {
+      if (s[a] == 0 || s[b] == 0) continue;
+      if (s[a] != s[b]) return s[a] < s[b] ? -1 : 1;
+      if (shape[a] > shape[b]) return 1;
     }
-    order.push_back(d);
-    std::rotate(order.begin() + static_cast<std::ptrdiff_t>(at), order.end() - 1, order.end());
+    return 0;
+  };
+  // From the innermost dim out, each past those that lie further out than it, as far as neighbours tell.
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    std::size_t at = i;
+    for (std::size_t k = i; k-- > 0;) {
+      const int tells = compare(order[k], order[at]);
+      if (tells < 0) break;
+      if (tells > 0) std::swap(order[k], order[std::exchange(at, k)]);
+    }
   }
+  std::reverse(order.begin(), order.end());
   return order;
 }
 
-bool isDense(const Tensor& t, const Dims& order) {
+bool isDense(const Tensor& t, DimsRef order) {
   std::int64_t expected = 1;
   for (std::size_t k = order.size(); k-- > 0;) {
     const std::int64_t d = order[k];
@@ -51,7 +62,11 @@ bool isDense(const Tensor& t, const Dims& order) {
   return true;
 }
 
-}  // namespace
+Dims inverseOf(DimsRef order) {
+  Dims inverse(order.size());
+  for (std::size_t k = 0; k < order.size(); ++k) inverse[order[k]] = static_cast<std::int64_t>(k);
+  return inverse;
+}
 
 bool isContiguousIn(const Tensor& t, MemoryFormat format) {
   if (format == MemoryFormat::Contiguous) return t.isContiguous();
@@ -74,6 +89,19 @@ MemoryFormat formatOf(const Tensor& t) {
   return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
+Tensor laidOut(const Tensor& t, const Dims& order, const std::function<Tensor(const Tensor&)>& f) {
+  if (std::ranges::is_sorted(order)) return f(t);
+  Tensor y = ops::permute(f(ops::permute(t, order)), inverseOf(order));
+  // The row-major tensor below is nobody's: the result stands for itself.
+  y.impl()->viewBase = nullptr;
+  return y;
+}
+
+Tensor inRowMajorOrder(const Tensor& t) {
+  if (t.isContiguous()) return t;
+  return std::ranges::is_sorted(orderOfStrides(t.shape(), {&t.strides(), 1})) ? t : ops::clone(t);
+}
+
 Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, Device device, const char* op) {
   auto copied = [&](const Tensor& x) {
     if (x.device() != device) return toDevice(ops::toDType(x, dtype), device);
@@ -87,13 +115,9 @@ Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, Device device, 
          " format, but got a tensor of shape ", shapeText(t.shape()));
   const bool keep = format == MemoryFormat::Preserve;
   if (format == MemoryFormat::Contiguous || (keep && t.isContiguous())) return copied(t);
-  const Dims order = keep ? orderOfStrides(t) : orderOf(format, t.dim());
-  if (std::ranges::is_sorted(order)) return copied(t);
-  Dims inverse(order.size());
-  for (std::size_t k = 0; k < order.size(); ++k) inverse[order[k]] = static_cast<std::int64_t>(k);
-  Tensor y = ops::permute(copied(ops::permute(t, order)), inverse);
-  // The row-major tensor below is nobody's: the result stands for itself.
-  y.impl()->viewBase = nullptr;
+  const Dims order = keep ? orderOfStrides(t.shape(), {&t.strides(), 1}) : orderOf(format, t.dim());
+  const Tensor y = laidOut(t, order, copied);
+  if (std::ranges::is_sorted(order)) return y;
   // Strides of dims of size 1 reach nothing, and are kept as they were.
   if (keep && !t.impl()->batch && isDense(t, order)) y.impl()->strides = t.strides();
   return y;

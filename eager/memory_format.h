@@ -1,6 +1,9 @@
 // Memory formats: the order in which the dims of a dense tensor lie in memory, as PyTorch's `memory_format` names them.
 #pragma once
 
+#include <functional>
+#include <span>
+
 #include "eager/tensor.h"
 
 namespace tandem {
@@ -14,6 +17,22 @@ enum class MemoryFormat : std::uint8_t {
 
 /// Does `t` lie dense in the order of `format` (not Preserve)? False where the format is for another number of dims.
 bool isContiguousIn(const Tensor& t, MemoryFormat format);
+
+/// The dims of a shape from the outermost to the innermost one, as the strides in it tell: those of the first array
+/// that has two dims at different steps, 0 saying nothing. PyTorch's order for elementwise results of such operands.
+Dims orderOfStrides(DimsRef shape, std::span<const Dims> strides);
+/// Has `t` no gaps, its dims lying in this order from the outermost on?
+bool isDense(const Tensor& t, DimsRef order);
+/// At which place of the order each dim is.
+Dims inverseOf(DimsRef order);
+
+/// What `f`, which makes a row-major tensor of its operand's shape, gives for `t`, laid out in this order of dims; with
+/// history.
+Tensor laidOut(const Tensor& t, const Dims& order, const std::function<Tensor(const Tensor&)>& f);
+
+/// `t`; where its dims lie in another order than row-major a row-major copy of it, with history: for operations along
+/// rows, whose results are row-major whatever they are of.
+Tensor inRowMajorOrder(const Tensor& t);
 
 /// The format that the strides of `t` speak for, as PyTorch reads them: ChannelsLast or ChannelsLast3d where the
 /// channels are innermost beyond doubt, else Contiguous.

@@ -7,6 +7,7 @@
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
 
@@ -25,7 +26,7 @@ Tensor softmaxInput(const char* op, const Tensor& x, std::optional<DType> dtype)
   Tensor in = dtype ? toDType(x, *dtype) : x;
   if (!isFloating(in.dtype()))
     fail<NotImplementedError>("\"", op, "\" not implemented for '", dtypeName(in.dtype()), "'");
-  return in;
+  return inRowMajorOrder(in);
 }
 
 }  // namespace
@@ -97,7 +98,7 @@ Tensor layer_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, con
   Dims dims;
   for (std::int64_t i = 0; i < k; ++i) dims.push_back(x.dim() - k + i);
   FusedScope fused(x);
-  Tensor in = widened(x);
+  Tensor in = widened(inRowMajorOrder(x));
   Tensor d = sub(in, mean(in, dims, true));
   Tensor y = mul(d, rsqrt(add(mean(square(d), dims, true), eps)));
   if (weight.defined()) y = mul(y, weight);

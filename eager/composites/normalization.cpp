@@ -7,6 +7,7 @@
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 
 namespace tandem::ops {
@@ -64,7 +65,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& runningMean, const Tensor& runn
     fail("Expected running_mean and running_var to be defined when training=False");
   if (x.numel() == 0) return scaledPerChannel(clone(x), weight, bias);
   FusedScope fused(x);
-  Tensor in = widened(x);
+  Tensor in = widened(inRowMajorOrder(x));
   Tensor centred;
   Tensor var;
   if (training) {
@@ -149,7 +150,7 @@ Tensor rms_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, std::
   Dims dims;
   for (std::int64_t i = 0; i < k; ++i) dims.push_back(x.dim() - k + i);
   FusedScope fused(x);
-  Tensor in = widened(x);
+  Tensor in = widened(inRowMajorOrder(x));
   Tensor y = mul(in, rsqrt(add(mean(square(in), dims, true), eps.value_or(epsilonOf(in.dtype())))));
   if (weight.defined()) y = mul(y, weight);
   return toDType(y, x.dtype());

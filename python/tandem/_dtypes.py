@@ -42,8 +42,9 @@ class memory_format:
     """The order in which dims lie in memory: `tandem.contiguous_format`, `preserve_format`, `channels_last` (4-d
     tensors) and `channels_last_3d` (5-d ones).
 
-    `to`, `clone` and `contiguous` give the strides of the format that they are asked for. Other operations give new
-    tensors in row-major order, and take the argument where PyTorch's signatures have it.
+    `to`, `clone` and `contiguous` give the strides of the format that they are asked for, and elementwise operations
+    those of their operands. Other operations give new tensors in row-major order, and take the argument where PyTorch's
+    signatures have it.
 
     >>> import tandem
     >>> tandem.zeros(1, 2, 3, 3).contiguous(memory_format=tandem.channels_last).stride()

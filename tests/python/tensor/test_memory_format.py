@@ -1,4 +1,5 @@
-"""Memory formats: the strides that `to`, `clone`, `contiguous` and `expand` give, in every mode."""
+"""Memory formats: the strides that `to`, `clone`, `contiguous`, `expand` and elementwise operations give, in every
+mode."""
 
 from __future__ import annotations
 
@@ -128,3 +129,74 @@ def test_errors(call, error, text):
 )
 def test_strides_of_expanded_dims(shape, to, strides):
     assert tandem.ones(shape).expand(to).stride() == strides
+
+
+# ---- elementwise results --------------------------------------------------------------------------------------------
+
+GAPS = tandem.randn(2, 4, 5, 6).permute(0, 3, 1, 2)[:, ::2]  # [2, 3, 4, 5], every second channel
+FLAT = tandem.randn(4, 3)
+
+ELEMENTWISE = {
+    "one operand": (tandem.sin, (IN_LAST,), (60, 1, 15, 3)),
+    "a number": (lambda x: 2 * x + 1, (IN_LAST,), (60, 1, 15, 3)),
+    "a tensor of no dims": (tandem.mul, (IN_LAST, tandem.tensor(2.0)), (60, 1, 15, 3)),
+    "alike": (tandem.atan2, (IN_LAST, IN_LAST.flip(0).contiguous(memory_format=LAST)), (60, 1, 15, 3)),
+    "of each channel": (tandem.add, (IN_LAST, tandem.randn(3, 1, 1)), (60, 1, 15, 3)),
+    "broadcast first": (tandem.sub, (tandem.randn(5), IN_LAST), (60, 1, 15, 3)),
+    "the first decides": (tandem.add, (IN_LAST, IMAGE), (60, 1, 15, 3)),
+    "the first is row-major": (tandem.add, (IMAGE, IN_LAST), (60, 20, 5, 1)),
+    "compared": (tandem.lt, (IN_LAST, 0.5), (60, 1, 15, 3)),
+    "chosen": (lambda x: tandem.where(x > 0, x, 0.0), (IN_LAST,), (60, 1, 15, 3)),
+    "another dtype beside it": (tandem.add, (IN_LAST, IN_LAST.double()), (60, 1, 15, 3)),
+    "an order of its own": (tandem.neg, (TURNED,), (60, 5, 1, 20)),
+    "with gaps": (tandem.neg, (GAPS,), (60, 1, 15, 3)),
+    "a matrix": (lambda x: x.t() * 2, (FLAT,), (1, 3)),
+    "expanded": (lambda x: x.t()[:, None].expand(3, 2, 4) + 1, (FLAT,), (1, 3, 6)),
+    "a fused composite": (tandem.nn.functional.silu, (IN_LAST,), (60, 1, 15, 3)),
+    "checked values": (
+        lambda x: tandem.nn.functional.binary_cross_entropy(x.sigmoid(), x.sigmoid(), reduction="none"),
+        (IN_LAST,),
+        (60, 1, 15, 3),
+    ),
+    "divided integers": (tandem.floor_divide, (IN_LAST.long(), IN_LAST.long().square() + 1), (60, 1, 15, 3)),
+    "along rows": (lambda x: tandem.softmax(x, 1), (IN_LAST,), (60, 20, 5, 1)),
+    "normalised": (lambda x: tandem.nn.functional.layer_norm(x, (5,)), (IN_LAST,), (60, 20, 5, 1)),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise_results_lie_as_their_operands(name, mode):
+    function, operands, strides = ELEMENTWISE[name]
+    y = run_in(mode, function, *operands)
+    assert y.stride() == strides
+    assert y._base is None
+    rows = [x.contiguous() if isinstance(x, tandem.Tensor) else x for x in operands]
+    assert_same_bits(y.contiguous(), function(*rows).contiguous())
+
+
+def test_derivatives_of_elementwise_results(mode):
+    """What is read of them, summed along other dims, written to, or made anew by further operations."""
+
+    def step(x, weight):
+        y = tandem.tanh(x * weight)
+        z = y.clone()
+        z[:, 0] = 1.0
+        loss = (y.sum(1).square() + (z.transpose(1, 2) * 2).sum(2).exp()).sum()
+        return tandem.autograd.grad(loss, (x, weight), create_graph=False)
+
+    weight = tandem.randn(3, 1, 1).requires_grad_()
+    last = run_in(mode, step, IN_LAST.clone().requires_grad_(), weight)
+    rows = step(IMAGE.clone().requires_grad_(), weight)
+    for a, b in zip(last, rows, strict=True):
+        assert_same_bits(a.contiguous(), b.contiguous())
+
+
+def test_elementwise_results_of_mapped_functions():
+    got = tandem.vmap(lambda x: x.t() * 2 + 1)(IN_LAST.transpose(1, 2)[0])
+    assert_same_bits(got.contiguous(), (IN_LAST[0].permute(1, 2, 0) * 2 + 1).contiguous())
+
+
+def test_programs_give_rows():
+    program = tandem.export.export(tandem.relu, (IN_LAST,))
+    assert program(IN_LAST).stride() == (60, 20, 5, 1)
+    assert_same_bits(program(IN_LAST), tandem.relu(IN_LAST).contiguous())
