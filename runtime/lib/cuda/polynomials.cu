@@ -63,15 +63,21 @@ struct Successive {
     now = two(now.hi * scale, now.lo * scale);
     exponent += e;
   }
+  // The same where it is far from 1.
+  __device__ void normaliseFar() {
+    const double size = larger();
+    if (size > 0x1p400 || size < 0x1p-400) normalise();
+  }
 };
 
 enum Family { kChebyshevT, kChebyshevU, kChebyshevV, kChebyshevW, kHermiteH, kHermiteHe, kLaguerre, kLegendre };
 
 static __device__ double chebyshev(int64 family, Two x, int64 n) {
-  Successive u = {{0, 0}, {1, 0}, 0};  // U_(k-1), U_k
+  Successive u = {{1, 0}, x * 2.0, 0};  // U_(k-1), U_k, of k = 1
+  u.normalise();
   int bit = 63;
   while (!(n >> bit & 1)) --bit;
-  for (; bit >= 0; --bit) {
+  for (--bit; bit >= 0; --bit) {
     const Two a = u.before, b = u.now;
     const Two even = (b - a) * (b + a);
     const bool odd = (n >> bit & 1) != 0;
@@ -88,8 +94,12 @@ static __device__ double chebyshev(int64 family, Two x, int64 n) {
 }
 
 static __device__ double recurrence(int64 family, double x, int64 n) {
-  Successive p = {{0, 0}, {1, 0}, 0};
-  for (int64 i = 0; i < n; ++i) {
+  Two first = {x, 0};
+  if (family == kHermiteH) first = first * 2.0;
+  if (family == kLaguerre) first = sum(1, -x);
+  Successive p = {{1, 0}, first, 0};
+  p.normaliseFar();
+  for (int64 i = 1; i < n; ++i) {
     const double k = (double)i;
     Two next;
     if (family == kHermiteH)
@@ -102,8 +112,7 @@ static __device__ double recurrence(int64 family, double x, int64 n) {
       next = (p.now * x * (2 * k + 1) - p.before * k) / (k + 1);
     p.before = p.now;
     p.now = next;
-    const double size = p.larger();
-    if (size > 0x1p400 || size < 0x1p-400) p.normalise();
+    p.normaliseFar();
   }
   return scaled(p.now.hi, p.exponent);
 }
