@@ -10,6 +10,7 @@
 #include "autograd/kept_saved.h"
 #include "autograd/rule_context.h"
 #include "eager/fusion.h"
+#include "eager/half_types.h"
 
 namespace tandem {
 
@@ -112,12 +113,18 @@ std::string OpNode::name() const {
 void OpNode::apply(std::span<const Tensor> cotangents, std::span<const bool> wanted, std::span<Tensor> grads) {
   DerivativeFn rule = derivativeOf(op_);
   TANDEM_CHECK(rule != nullptr, "no derivative of ", facts(op_).name);
-  RuleContext context(*this, cotangents, wanted, grads);
+  const bool wide = derivativeHasSteps(op_);
   std::optional<DeviceScope> scope;
   if (otherDevices) [[unlikely]]
     for (const Tensor& c : cotangents)
       if (c.defined()) scope.emplace(c.device());
   const ComputeFlagsScope flags(flags_);
+  std::vector<Tensor> own;
+  if (wide && std::ranges::any_of(cotangents, [](const Tensor& c) { return c.defined() && isHalf(c.dtype()); })) {
+    for (const Tensor& c : cotangents) own.push_back(c.defined() ? ops::widened(c) : c);
+    cotangents = own;
+  }
+  RuleContext context(*this, cotangents, wanted, grads, wide);
   rule(context);
 }
 
@@ -134,7 +141,9 @@ void OpNode::releaseSaved() {
 
 const Tensor& RuleContext::unpacked(std::size_t slot) {
   if (unpacked_.size() <= slot) unpacked_.resize(node_.layout().saved);
-  if (!unpacked_[slot].defined()) unpacked_[slot] = node_.unpack(slot);
+  Tensor& t = unpacked_[slot];
+  if (!t.defined()) t = node_.unpack(slot);
+  if (wide_ && t.defined()) t = ops::widened(t);
   return unpacked_[slot];
 }
 

@@ -19,8 +19,11 @@ namespace tandem {
 
 class RuleContext {
  public:
-  RuleContext(OpNode& node, std::span<const Tensor> cotangents, std::span<const bool> wanted, std::span<Tensor> grads)
-      : node_(node), cotangents_(cotangents), wanted_(wanted), grads_(grads) {}
+  /// `wide`: what has half types is seen in float32, as the cotangents are already, so that a derivative of several
+  /// steps is rounded once.
+  RuleContext(OpNode& node, std::span<const Tensor> cotangents, std::span<const bool> wanted, std::span<Tensor> grads,
+              bool wide)
+      : node_(node), cotangents_(cotangents), wanted_(wanted), grads_(grads), wide_(wide) {}
 
   /// Cotangent of result i, in its shape and dtype. Undefined means zero; `hasGrad` says. Result 0's is defined
   /// whenever the operation has one result.
@@ -61,6 +64,7 @@ class RuleContext {
   std::span<const Tensor> cotangents_;
   std::span<const bool> wanted_;
   std::span<Tensor> grads_;
+  bool wide_;
   std::vector<Tensor> unpacked_;  // by slot of the node's saved tensors
 };
 

@@ -1,6 +1,7 @@
 // Activation functions, each one fused kernel. What is said by cases is a step of its own (ir/ops/activations.td).
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
+#include "eager/half_types.h"
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"
 #include "eager/number_range.h"
@@ -142,7 +143,8 @@ Tensor glu(const Tensor& x, std::int64_t dim) {
   if (size % 2 != 0) fail("Halving dimension must be even, but dimension ", along, " is size ", size);
   checkFloating("glu_cpu", x);
   return fusedActivation(x, [&](const Tensor& t) {
-    return mul(narrow(t, along, 0, size / 2), sigmoid(narrow(t, along, size / 2, size / 2)));
+    const Tensor gate = sigmoid(widened(narrow(t, along, size / 2, size / 2)));
+    return toDType(mul(widened(narrow(t, along, 0, size / 2)), gate), x.dtype());
   });
 }
 

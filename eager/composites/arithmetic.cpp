@@ -1,10 +1,10 @@
 // Composites of arithmetic, reductions and products of matrices.
 #include <cmath>
 
-#include "eager/composites/half_types.h"
 #include "eager/compute_flags.h"
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
+#include "eager/half_types.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
 #include "eager/number_range.h"

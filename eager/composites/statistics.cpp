@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "eager/composites/half_types.h"
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
+#include "eager/half_types.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"

@@ -1,4 +1,5 @@
-"""Half types with Python numbers: which operations take the number as float32 and which round it first.
+"""Half types with Python numbers: which operations take the number as float32 and which round it first. And what is
+computed of half types in several steps and rounded once.
 
 PyTorch's CPU kernels decide: products, quotients and what scales or bends by a number (addcmul, lerp, leaky_relu ...)
 read it as float32 and round once; sums, powers, remainders, comparisons and bounds round it to the tensor's dtype.
@@ -211,3 +212,47 @@ def test_what_lies_between_may_be_out_of_range(dtype, size):
         np.testing.assert_allclose(got.double().numpy(), want.numpy(), rtol=tandem.finfo(dtype).eps * 2, atol=6e-8)
     many = tandem.zeros(5000, dtype=dtype)
     assert tandem.histc(many, 3, -1, 1).tolist() == [0, tandem.tensor(5000.0).to(dtype).item(), 0]
+
+
+# ---- derivatives ----------------------------------------------------------------------------------------------------
+
+ROUNDED_ONCE = {
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "glu": lambda x: F.glu(x, 0),
+    "sin": tandem.sin,
+    "atan": tandem.atan,
+    "erf": tandem.erf,
+    "log1p": lambda x: tandem.log1p(x.abs()),
+    "i0": tandem.special.i0,
+    "hypot": lambda x: tandem.hypot(x, x.flip(0).detach()),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED_ONCE)
+@pytest.mark.parametrize("dtype", HALF)
+def test_derivatives_of_several_steps_are_rounded_once(name, dtype, mode):
+    """All steps of the derivative of one operation are taken in float32."""
+    f = ROUNDED_ONCE[name]
+    x = (tandem.arange(-40, 40) / 8 + 0.05).to(getattr(tandem, dtype))
+
+    def gradient(x, cotangent):
+        x = x.detach().requires_grad_()
+        return tandem.autograd.grad(f(x), x, cotangent)[0]
+
+    cotangent = tandem.linspace(-2, 3, f(x).numel()).to(x.dtype)
+    got = run_in(mode, gradient, x, cotangent)
+    assert got.dtype == x.dtype
+    if name == "hypot":  # reads the rounded result
+        y = f(x).float()
+        assert_same_bits(got, (cotangent.float() * (x.float() / y)).to(x.dtype))
+    elif name != "glu":
+        assert_same_bits(got, gradient(x.float(), cotangent.float()).to(x.dtype))
+    else:
+        tandem.testing.assert_close(got.float(), gradient(x.float(), cotangent.float()), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_glu_is_rounded_once(dtype, mode):
+    x = (tandem.arange(-40, 40) / 8 + 0.05).to(getattr(tandem, dtype))
+    assert_same_bits(run_in(mode, F.glu, x), F.glu(x.float()).to(x.dtype))

@@ -1,4 +1,4 @@
-// Half types in composites: several operations are computed in float32 and rounded once.
+// Half types in composites and derivatives: several operations are computed in float32 and rounded once.
 #pragma once
 
 #include "eager/helpers.h"
