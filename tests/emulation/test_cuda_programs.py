@@ -227,6 +227,91 @@ def test_what_cannot_be_captured():
     del y
 
 
+def others_take_what_is_free():
+    """Page-locked memory, and places for errors of values, of whatever is not kept."""
+    taken = [tandem.full((2,), 50.0 + k).pin_memory() for k in range(9)]
+    tandem.cuda.synchronize()
+    return taken
+
+
+def test_graphs_keep_what_they_copy_from_the_host():
+    """It is memory of theirs, whoever lets go of it; each replay reads it again."""
+    x, graph, pinned = tandem.zeros(2).cuda(), tandem.cuda.CUDAGraph(), tandem.tensor([1.0, 2.0]).pin_memory()
+    number, side = tandem.tensor(3.0), tandem.cuda.Stream()
+    with tandem.cuda.graph(graph):
+        main = tandem.cuda.current_stream()
+        a = x + pinned.to(CUDA, non_blocking=True)
+        b = x + tandem.tensor([3.0, 4.0]).pin_memory().to(CUDA, non_blocking=True)
+        c = x + tandem.tensor([5.0, 6.0]).cuda() * number
+        side.wait_stream(main)
+        with tandem.cuda.stream(side):  # captured, too
+            d = x + tandem.tensor([7.0, 8.0]).pin_memory().to(CUDA, non_blocking=True)
+        main.wait_stream(side)
+        back = tandem.zeros(2).pin_memory()
+        place = back.data_ptr()
+        back.copy_(a, non_blocking=True)
+        del back
+    pinned.fill_(9)
+    number.fill_(100)
+    del pinned
+    taken = others_take_what_is_free()
+    assert place not in [t.data_ptr() for t in taken]
+    for value in (0.0, 1.0):
+        x.fill_(value)
+        graph.replay()
+        assert a.tolist() == [9 + value] * 2 and b.tolist() == [3 + value, 4 + value]
+        assert c.tolist() == [15 + value, 18 + value] and d.tolist() == [7 + value, 8 + value]
+    assert [t[0].item() for t in taken] == [50 + k for k in range(9)]
+    graph.reset()
+    assert place in [t.data_ptr() for t in others_take_what_is_free()]  # it is free again
+
+
+def test_page_locked_memory_is_freed_while_its_stream_is_captured():
+    x, stream, pinned = tandem.zeros(2).cuda(), tandem.cuda.Stream(), tandem.ones(2).pin_memory()
+    stream.wait_stream(tandem.cuda.current_stream())
+    with tandem.cuda.stream(stream):
+        y = pinned.to(CUDA, non_blocking=True)
+    with tandem.cuda.graph(tandem.cuda.CUDAGraph(), stream=stream):
+        del pinned
+        z = x + 1
+    others_take_what_is_free()
+    assert y.tolist() == [1, 1]
+    del z
+
+
+@pytest.mark.parametrize("forked", [False, True])
+def test_graphs_check_values_at_each_replay(forked):
+    x, index, graph, side = tandem.arange(4.0).cuda(), tandem.tensor([1, 2]).cuda(), tandem.cuda.CUDAGraph(), None
+    with tandem.cuda.graph(graph):
+        main = tandem.cuda.current_stream()
+        if forked:
+            side = tandem.cuda.Stream()
+            side.wait_stream(main)
+        with tandem.cuda.stream(side):
+            y = x.gather(0, index)
+        if forked:
+            main.wait_stream(side)
+    for good in (True, False, True):
+        index.fill_(3 if good else 9)
+        x.gather(0, tandem.tensor([0]).cuda())  # has a place for an error, too
+        graph.replay()
+        if good:
+            assert y.tolist() == [3, 3]
+            continue
+        with pytest.raises(RuntimeError, match="gather: index 9 is out of bounds for dimension 0 with size 4"):
+            y.tolist()
+    tandem.cuda.synchronize()
+
+
+def test_what_the_host_reads_is_named_where_it_cannot_be_captured():
+    x = ones(3)
+    with pytest.raises(RuntimeError, match="capturing: something was done that cannot be captured") as caught:
+        with tandem.cuda.graph(tandem.cuda.CUDAGraph()):
+            (x + 1).sum().item()
+    assert "what the host waits for, as item(), tolist(), cpu()" in str(caught.value.__context__)
+    assert "was queued last" not in str(caught.value.__context__)
+
+
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 

@@ -29,10 +29,9 @@ void copyFromHost(void* to, const void* from, std::size_t bytes, CudaStream& str
   if (Tape* tape = Tape::now(); tape != nullptr && tape->copyFromHost(to, from, bytes)) return;
   for (std::size_t at = 0; at < bytes; at += kPiece) {
     const std::size_t n = std::min(kPiece, bytes - at);
-    std::shared_ptr<void> piece = staging(n, stream.gpu());
+    const std::shared_ptr<void> piece = staging(n, stream.gpu());
     std::memcpy(piece.get(), static_cast<const char*>(from) + at, n);
     copyFromPinned(static_cast<char*>(to) + at, piece.get(), n, stream);
-    stream.keep(std::move(piece));
   }
 }
 

@@ -63,6 +63,7 @@ class Gpu {
 
   DeviceMemory memory{*this};
   EventPool events{*this};
+  Captures captures;
   FaultSlots slots{*this};
   const std::unique_ptr<GpuKernels> kernels;  // by their signatures (cuda_kernel.h)
 

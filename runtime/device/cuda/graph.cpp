@@ -37,7 +37,7 @@ void beginCapture(CudaStream& stream, std::optional<std::uint64_t> pool) {
   // In this mode of capturing memory may be allocated meanwhile.
   check(driver().streamBeginCapture(stream.raw(), kCaptureRelaxed), strcat("capturing a stream of ", gpu.name()));
   gpu.memory.beginArena(stream.raw(), pool);
-  stream.beginKeeping();
+  gpu.captures.begin(stream.raw());
 }
 
 std::unique_ptr<GpuGraph> endCapture(CudaStream& stream) {
@@ -45,7 +45,7 @@ std::unique_ptr<GpuGraph> endCapture(CudaStream& stream) {
   gpu.use();
   GraphHandle graph = nullptr;
   const int ended = driver().streamEndCapture(stream.raw(), &graph);
-  Kept kept = stream.endKeeping();
+  Kept kept = gpu.captures.end(stream.raw());
   std::shared_ptr<DeviceMemory::Arena> arena = gpu.memory.endArena(stream.raw());
   GraphExecHandle made = nullptr;
   try {

@@ -22,14 +22,6 @@ constexpr std::size_t kSegmentStep = std::size_t{2} << 20;
 
 constexpr std::size_t rounded(std::size_t bytes, std::size_t step) { return (bytes + step - 1) / step * step; }
 
-/// The driver's number of the capture that a stream is part of; 0: of none.
-std::uint64_t captureOf(StreamHandle stream) {
-  int status = kCaptureNone;
-  std::uint64_t id = 0;
-  const int result = driver().streamGetCaptureInfo(stream, &status, &id, nullptr, nullptr, nullptr);
-  return result == kSuccess && status != kCaptureNone ? id : 0;
-}
-
 std::size_t segmentBytes(std::size_t bytes) {
   if (bytes <= kMostSmall) return kSmallSegment;
   return bytes < kOwnSegment ? kLargeSegment : rounded(bytes, kSegmentStep);

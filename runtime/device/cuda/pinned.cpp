@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/gpu.h"
@@ -33,12 +34,13 @@ void* PinnedMemory::allocate(std::size_t bytes, Gpu& gpu) {
   if (auto& free = free_[size]; !free.empty()) {
     void* memory = free.back();
     free.pop_back();
+    find(memory)->second.isFreed = false;
     return memory;
   }
   gpu.use();
   void* memory = nullptr;
   check(driver().memHostAlloc(&memory, size, kHostAllocPortable), "allocating page-locked memory of the host");
-  blocks_.emplace(std::bit_cast<std::uintptr_t>(memory), Block{size, {}, 0});
+  blocks_.emplace(std::bit_cast<std::uintptr_t>(memory), Block{size, {}});
   return memory;
 }
 
@@ -56,27 +58,49 @@ bool PinnedMemory::holds(const void* memory) {
 }
 
 void PinnedMemory::use(const void* memory, CudaStream& stream) {
+  const bool captured = stream.gpu().captures.has(stream.raw());
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = find(memory);
+    if (it == blocks_.end()) return;
+    if (captured) {
+      ++it->second.copies;
+    } else {
+      auto& users = it->second.users;
+      const User user{&stream.gpu(), stream.raw()};
+      if (std::ranges::find(users, user) == users.end()) users.push_back(user);
+    }
+  }
+  // Each replay makes the copy again.
+  if (captured) stream.keep({const_cast<void*>(memory), [this](void* p) { letGo(p); }});
+}
+
+void PinnedMemory::letGo(const void* memory) noexcept {
   const std::lock_guard lock(mutex_);
   const auto it = find(memory);
-  if (it == blocks_.end()) return;
-  auto& users = it->second.users;
-  const User user{&stream.gpu(), stream.raw()};
-  if (std::ranges::find(users, user) == users.end()) users.push_back(user);
+  if (--it->second.copies == 0 && it->second.isFreed) await(it);
 }
 
 void PinnedMemory::free(void* memory) noexcept {
   const std::lock_guard lock(mutex_);
   const auto it = find(memory);
   if (it == blocks_.end()) return;
+  it->second.isFreed = true;
+  if (it->second.copies == 0) await(it);
+}
+
+void PinnedMemory::await(Blocks::iterator it) noexcept {
   Block& block = it->second;
   try {
+    if (std::ranges::any_of(block.users, [](const User& u) { return u.gpu->captures.has(u.stream); }))
+      return untilCaptured_.push_back(it);
     for (const User& user : block.users) {
       awaited_.push_back({user.gpu, user.gpu->events.record(user.stream), it});
       ++block.awaited;
     }
     block.users.clear();
     if (block.awaited == 0) {
-      free_[block.bytes].push_back(memory);
+      free_[block.bytes].push_back(std::bit_cast<void*>(it->first));
     } else {
       awaitedBytes_ += block.bytes;
     }
@@ -86,6 +110,7 @@ void PinnedMemory::free(void* memory) noexcept {
 }
 
 void PinnedMemory::lookAtEvents(bool wait) {
+  for (const Blocks::iterator it : std::exchange(untilCaptured_, {})) await(it);
   while (!awaited_.empty()) {
     const Awaited first = awaited_.front();
     if (wait && awaitedBytes_ > kMostAwaited / 2) {

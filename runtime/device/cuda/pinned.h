@@ -1,5 +1,6 @@
 // Page-locked memory of the host, which copies from and to a device reach without waiting. Kept when it is freed, by
-// size class, and handed out again when the copies that were queued with it are done. One for all devices.
+// size class, and handed out again when the copies that were queued with it are done and no graph holds one of them.
+// One for all devices.
 #pragma once
 
 #include <cstddef>
@@ -41,10 +42,15 @@ class PinnedMemory {
   struct Block {
     std::size_t bytes;
     std::vector<User> users;
-    int awaited = 0;  // events that must be done before it is free
+    int awaited = 0;       // events that must be done before it is free
+    int copies = 0;        // that graphs hold
+    bool isFreed = false;  // but for those
   };
   using Blocks = std::map<std::uintptr_t, Block>;
   Blocks::iterator find(const void* memory);
+  void letGo(const void* memory) noexcept;
+  // With the mutex held.
+  void await(Blocks::iterator it) noexcept;
   void lookAtEvents(bool wait);
 
   std::mutex mutex_;
@@ -56,6 +62,7 @@ class PinnedMemory {
     Blocks::iterator block;
   };
   std::deque<Awaited> awaited_;
+  std::vector<Blocks::iterator> untilCaptured_;  // whose events cannot be recorded while a stream is captured
   std::size_t awaitedBytes_ = 0;
 };
 

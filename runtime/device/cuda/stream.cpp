@@ -71,6 +71,58 @@ void Expectations::raise(std::uint64_t upTo) {
   failed->expected->raise();
 }
 
+std::uint64_t captureOf(StreamHandle stream) {
+  int status = kCaptureNone;
+  std::uint64_t id = 0;
+  const int result = driver().streamGetCaptureInfo(stream, &status, &id, nullptr, nullptr, nullptr);
+  return result == kSuccess && status != kCaptureNone ? id : 0;
+}
+
+void Captures::begin(StreamHandle stream) {
+  const std::lock_guard lock(mutex_);
+  captures_.push_back({stream, captureOf(stream), {}});
+  count_.store(static_cast<int>(captures_.size()));
+}
+
+Kept Captures::end(StreamHandle stream) {
+  const std::lock_guard lock(mutex_);
+  const auto it = std::ranges::find(captures_, stream, &Capture::stream);
+  TANDEM_CHECK(it != captures_.end(), "the stream is not captured");
+  Kept kept = std::move(it->kept);
+  captures_.erase(it);
+  count_.store(static_cast<int>(captures_.size()));
+  return kept;
+}
+
+Kept* Captures::keptFor(StreamHandle stream) {
+  const std::uint64_t id = captureOf(stream);
+  for (Capture& c : captures_)
+    if (c.stream == stream || (id != 0 && c.id == id)) return &c.kept;
+  return nullptr;
+}
+
+bool Captures::keep(StreamHandle stream, std::shared_ptr<void> memory) {
+  if (count_.load() == 0) return false;
+  const std::lock_guard lock(mutex_);
+  Kept* kept = keptFor(stream);
+  if (kept != nullptr) kept->memory.push_back(std::move(memory));
+  return kept != nullptr;
+}
+
+bool Captures::keep(StreamHandle stream, const std::shared_ptr<const Expectation>& expected) {
+  if (count_.load() == 0) return false;
+  const std::lock_guard lock(mutex_);
+  Kept* kept = keptFor(stream);
+  if (kept != nullptr) kept->expectations.push_back(expected);
+  return kept != nullptr;
+}
+
+bool Captures::has(StreamHandle stream) {
+  if (count_.load() == 0) return false;
+  const std::lock_guard lock(mutex_);
+  return keptFor(stream) != nullptr;
+}
+
 CudaStream::CudaStream(Gpu& gpu)
     : gpu_(gpu), handle_(gpu.takeHandle()), owned_(true), expectations_(std::make_shared<Expectations>(gpu, handle_)) {
   gpu_.addStream(*this);
@@ -124,6 +176,10 @@ void CudaStream::checkWork(int result, std::string_view what) const {
   try {
     check(result, strcat(what, " on ", gpu_.name()));
   } catch (const Error& e) {
+    if (result == kStreamCaptureUnsupported)
+      failAs(e,
+             strcat(e.what(), ": what the host waits for, as item(), tolist(), cpu(), print and sizes that depend on "
+                              "data do, cannot be in a CUDA graph"));
     if (kernel == nullptr) throw;
     const char* rest = launchesBlock()
                            ? " failed"
@@ -134,25 +190,10 @@ void CudaStream::checkWork(int result, std::string_view what) const {
 }
 
 void CudaStream::expect(std::shared_ptr<const Expectation> expected) {
-  if (!keeps_.load()) return expectations_->add(std::move(expected));
-  const std::lock_guard lock(mutex_);
-  kept_.expectations.push_back(std::move(expected));
+  if (!gpu_.captures.keep(handle_, expected)) expectations_->add(std::move(expected));
 }
 
-void CudaStream::beginKeeping() { keeps_.store(true); }
-
-bool CudaStream::keep(std::shared_ptr<void> memory) {
-  if (!keeps_.load()) return false;
-  const std::lock_guard lock(mutex_);
-  kept_.memory.push_back(std::move(memory));
-  return true;
-}
-
-Kept CudaStream::endKeeping() {
-  keeps_.store(false);
-  const std::lock_guard lock(mutex_);
-  return std::exchange(kept_, {});
-}
+bool CudaStream::keep(std::shared_ptr<void> memory) { return gpu_.captures.keep(handle_, std::move(memory)); }
 
 CudaEvent::~CudaEvent() {
   if (event_ == nullptr) return;

@@ -62,6 +62,34 @@ struct Kept {
   std::vector<std::shared_ptr<void>> memory;
 };
 
+/// The driver's number of the capture that a stream is part of; 0: of none. A stream that waits for a captured one is
+/// part of its capture, too.
+std::uint64_t captureOf(StreamHandle stream);
+
+/// The captures of a device that are under way, and what their graphs are to keep.
+class Captures {
+ public:
+  /// After the driver has begun, and when it has ended.
+  void begin(StreamHandle stream);
+  Kept end(StreamHandle stream);
+  /// False where the stream is captured by nobody: what work of it stands on may go when the work is done.
+  bool keep(StreamHandle stream, std::shared_ptr<void> memory);
+  bool keep(StreamHandle stream, const std::shared_ptr<const Expectation>& expected);
+  [[nodiscard]] bool has(StreamHandle stream);
+
+ private:
+  struct Capture {
+    StreamHandle stream;
+    std::uint64_t id;
+    Kept kept;
+  };
+  Kept* keptFor(StreamHandle stream);
+
+  std::atomic<int> count_{0};
+  std::mutex mutex_;
+  std::vector<Capture> captures_;
+};
+
 class CudaStream final : public Stream {
  public:
   struct Borrowed {};
@@ -91,11 +119,8 @@ class CudaStream final : public Stream {
   void expect(std::shared_ptr<const Expectation> expected);
   [[nodiscard]] const std::shared_ptr<Expectations>& expectations() const { return expectations_; }
 
-  /// While work is captured, its expectations are the graph's.
-  void beginKeeping();
-  /// True, and so is memory that the work reads, where that is so now.
+  /// Memory that work of the stream stands on is the graph's, if the stream is captured: true then.
   bool keep(std::shared_ptr<void> memory);
-  Kept endKeeping();
 
  private:
   Gpu& gpu_;
@@ -103,9 +128,6 @@ class CudaStream final : public Stream {
   bool owned_;
   std::shared_ptr<Expectations> expectations_;
   std::atomic<const char*> last_{nullptr};
-  std::atomic<bool> keeps_{false};
-  std::mutex mutex_;
-  Kept kept_;  // with the mutex
 };
 
 class CudaEvent final : public Event {
