@@ -2,8 +2,8 @@
 
 #include "eager/dispatch.h"
 #include "eager/generator.h"
-#include "lazy/user_line.h"
 #include "runtime/base/attrs.h"
+#include "runtime/base/user_line.h"
 #include "runtime/device/executor.h"
 
 namespace tandem::lazy {

@@ -93,13 +93,14 @@ void setPythonError() noexcept {
 }
 
 namespace {
-std::string lineOf(PyFrameObject* frame) {
+/// Of its code, which lives as long as the frame.
+const char* fileOf(PyFrameObject* frame) {
   PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-  PyObject* file = reinterpret_cast<PyCodeObject*>(code.get())->co_filename;
-  const char* name = PyUnicode_AsUTF8(file);
+  const char* name = PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
   if (name == nullptr) PyErr_Clear();
-  return strcat(name != nullptr ? name : "?", ":", PyFrame_GetLineNumber(frame));
+  return name != nullptr ? name : "?";
 }
+std::string lineOf(PyFrameObject* frame) { return strcat(fileOf(frame), ":", PyFrame_GetLineNumber(frame)); }
 
 // The directory of the package, from the file of the extension module's parent; set once.
 std::string packageDirectory;
@@ -120,15 +121,12 @@ std::string userLineOutside() {
     packageDirectory = std::string(p.substr(0, p.rfind('/') + 1));
   }
   PyRef frame(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));
-  std::string first;
   while (frame) {
     auto* f = reinterpret_cast<PyFrameObject*>(frame.get());
-    std::string line = lineOf(f);
-    if (first.empty()) first = line;
-    if (line.rfind(packageDirectory, 0) != 0) return line;
+    if (!std::string_view(fileOf(f)).starts_with(packageDirectory)) return lineOf(f);
     frame = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
   }
-  return first;
+  return userLine();
 }
 
 void initErrors(PyObject* module) {

@@ -3,15 +3,18 @@
 
 #include <frameobject.h>
 
+#include "eager/batch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"
+#include "eager/host.h"
+#include "eager/ops.h"
 #include "lazy/scopes.h"
-#include "lazy/user_line.h"
 #include "python/src/compiled_function.h"
 #include "python/src/docs.h"
 #include "python/src/errors.h"
 #include "python/src/frame_view.h"
 #include "python/src/py_tensor.h"
+#include "runtime/base/user_line.h"
 #include "runtime/kernel/kernel_compiler.h"
 
 namespace tandem::python {
@@ -75,6 +78,9 @@ PyObject* holds(PyObject*, PyObject* o) {
     if (!isTensor(o)) fail<TypeError>("_holds: expected a tensor, got ", Py_TYPE(o)->tp_name);
     try {
       const Tensor good = ops::toDType(tensorOf(o), DType::Bool);
+      const Operand operands[] = {good};
+      if (lazy::activeSession() == nullptr && !anyBatched(operands))
+        return PyBool_FromLong(good.numel() == 0 || readElement<bool>(ops::all(good)) ? 1 : 0);
       (void)ops::expected(good, good, Expectation::ArgumentHolds);
       Py_RETURN_TRUE;
     } catch (const InternalError&) {
@@ -118,7 +124,7 @@ PyMethodDef functions[] = {
 void initLazy(PyObject* module) {
   checked(PyModule_AddFunctions(module, functions));
   initCompiledFunction(module);
-  lazy::setLineProvider([] {
+  setLineProvider([] {
     WithGil gil;
     return userLineOutside();
   });

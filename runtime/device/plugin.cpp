@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "runtime/base/error.h"
+#include "runtime/base/user_line.h"
 #include "runtime/base/warn.h"
 #include "runtime/kernel/compiler_path.h"
 
@@ -33,8 +34,12 @@ std::string loadDevices(const std::string& path) {
   if (object == nullptr) fail<Error>("the devices ", path, " cannot be opened: ", why);
   const auto init = reinterpret_cast<DevicePluginInit>(::dlsym(object, "tandemDevices"));
   if (init == nullptr) fail<Error>(path, " has no devices: it does not define tandemDevices");
-  static const DeviceHost host{&executor(Device{}), &findCode, &findSourceCode, &counters(),
-                               [](const std::string& text) { warnOnce(text); }};
+  static const DeviceHost host{&executor(Device{}),
+                               &findCode,
+                               &findSourceCode,
+                               &counters(),
+                               [](const std::string& text) { warnOnce(text); },
+                               [] { return userLine(); }};
   const DevicePlugin plugin = init(host);
   registerExecutors(addDeviceKind(plugin.kind), {plugin.devices, static_cast<std::size_t>(plugin.count)}, plugin.why);
   const std::lock_guard lock(surveys().mutex);

@@ -24,6 +24,8 @@ struct DeviceHost {
   Counters* counters;
   /// As in runtime/base/warn.h.
   void (*warnOnce)(const std::string& text);
+  /// As in runtime/base/user_line.h.
+  std::string (*userLine)();
 };
 
 /// A device of an architecture that need not be here: what is queued on it is not done, and its memory is never read,

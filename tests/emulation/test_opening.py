@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -132,6 +133,65 @@ def test_errors_of_values_come_when_somebody_waits():
 
 def test_errors_of_values_come_at_once_where_launches_wait():
     assert on_gpu(BAD_INDEX, TANDEM_LAUNCH_BLOCKING="1").startswith("queueing gather: index 9 is out of bounds")
+
+
+LATE = {
+    "x.gather(0, i + 9)": r"RuntimeError gather: index 1[01] is out of bounds for dimension 0 with size 4",
+    "x[i + 9]": r"IndexError index: index 1[01] is out of bounds for dimension 0 with size 4",
+    "f.embedding(i + 9, a)": r"IndexError index out of range in self",
+    "f.cross_entropy(a, i + 9)": r"IndexError Target 1[01] is out of bounds",
+    "f.one_hot(i, 2)": r"RuntimeError Class values must be smaller than num_classes",
+    "f.binary_cross_entropy(x, x)": r"RuntimeError all elements of input should be between 0 and 1",
+    "tandem.linalg.inv(a * 0)": r"LinAlgError linalg.inv: The diagonal element 1 is zero",
+    "tandem.linalg.solve(a * 0, a)": r"LinAlgError torch.linalg.solve: The solver failed",
+    "tandem.linalg.cholesky(-a)": r"LinAlgError linalg.cholesky: The factorization could not be completed",
+    "i // (i - 1)": r"RuntimeError ZeroDivisionError: an integer is divided by zero",
+    "i % (i - 1)": r"RuntimeError ZeroDivisionError: an integer is divided by zero",
+    "tandem.bernoulli(x)": r"RuntimeError bernoulli: Expected p_in >= 0",
+    "tandem.multinomial(-x - 1, 1)": r"RuntimeError probability tensor contains",
+    "tandem.normal(x, -x)": r"RuntimeError normal expects all elements of std >= 0.0",
+    "tandem.poisson(-x)": r"RuntimeError invalid Poisson rate",
+    "x.quantile(x)": r"RuntimeError quantile\(\) q values must be in the range",
+    "x.masked_scatter(x >= 0, x[:1])": r"RuntimeError masked_scatter: Number of elements of source < number of ones",
+}
+
+
+def test_wrong_values_are_raised_with_their_line_by_whoever_waits():
+    """Where launches wait, the line is that of the traceback."""
+    body = (
+        "f = tandem.nn.functional\n"
+        "x, i = tandem.arange(4.0, device='cuda'), tandem.tensor([1, 2], device='cuda')\n"
+        "a = tandem.eye(2, device='cuda')\n"
+        "def late(act):\n"
+        "    at = 'queueing'\n"
+        "    try:\n"
+        "        act()\n"
+        "        at = 'waiting'\n"
+        "        tandem.cuda.synchronize()\n"
+        "    except Exception as e: print(at, type(e).__name__, str(e).replace('\\n', ' '))\n"
+    )
+    first = body.count("\n") + 2  # after the import
+    body += "".join(f"late(lambda: {call})\n" for call in LATE)
+    late, at_once = (on_gpu(body, TANDEM_LAUNCH_BLOCKING=block).splitlines() for block in ("0", "1"))
+    assert len(late) == len(at_once) == len(LATE), late + at_once
+    for k, wanted in enumerate(LATE.values()):
+        assert re.match("waiting " + wanted, late[k]) and late[k].endswith(f"called at <string>:{first + k}"), late[k]
+        assert re.match("queueing " + wanted, at_once[k]) and "called at" not in at_once[k], at_once[k]
+
+
+def test_wrong_values_of_a_plan_have_the_line_of_the_body():
+    body = (
+        "x, i = tandem.arange(4.0, device='cuda'), tandem.tensor([1, 2], device='cuda')\n"
+        "@tandem.compile\n"
+        "def f(x, i):\n"
+        "    y = tandem.softmax(x, 0)\n"
+        "    return y.gather(0, i) * 2\n"  # the sixth line
+        "for k in (0, 0, 0, 9):\n"
+        "    try: f(x, i + k).tolist()\n"
+        "    except RuntimeError as e: print(e)\n"
+    )
+    first, second = on_gpu(body).splitlines()
+    assert "out of bounds for dimension 0" in first and second == "  recorded at <string>:6"
 
 
 def test_memory_runs_out_as_an_error_of_its_class():

@@ -78,7 +78,7 @@ void CudaExecutor::call(LibraryFn fn, const LibraryCall& call, Stream& stream) {
     try {
       fn(call);
     } catch (const Error&) {
-      rethrowWithLine(call.line);
+      rethrowWithPlace(placeOf(call.line));
     }
   }
   if (launchesBlock() && !of(stream).isCapturing()) stream.synchronize();

@@ -36,8 +36,8 @@ void FaultSlots::give(long long* slot) {
   free_.push_back(slot);
 }
 
-Expected::Expected(Gpu& gpu, std::string line, std::function<void(const long long*)> raise)
-    : gpu_(gpu), line_(std::move(line)), raise_(std::move(raise)), slot_(gpu.slots.take()) {}
+Expected::Expected(Gpu& gpu, std::string where, std::function<void(const long long*)> raise)
+    : gpu_(gpu), where_(std::move(where)), raise_(std::move(raise)), slot_(gpu.slots.take()) {}
 
 Expected::~Expected() { gpu_.slots.give(slot_); }
 
@@ -49,7 +49,7 @@ void Expected::raise() const {
   try {
     raise_(numbers);
   } catch (const Error&) {
-    rethrowWithLine(line_);
+    rethrowWithPlace(where_);
   }
   fail<InternalError>("a wrong value raised no error");
 }
@@ -58,14 +58,16 @@ void Expected::forget() const {
   for (int i = 0; i < FaultSlots::kNumbers; ++i) slot_[i] = 0;
 }
 
-void rethrowWithLine(std::string_view line) {
-  if (line.empty()) throw;
+std::string placeOf(std::string_view line) { return line.empty() ? "" : strcat("recorded at ", line); }
+
+void rethrowWithPlace(std::string_view where) {
+  if (where.empty()) throw;
   try {
     throw;
   } catch (const SizeChanged&) {
     throw;
   } catch (const Error& e) {
-    failAs(e, strcat(e.what(), "\n  recorded at ", line));
+    failAs(e, strcat(e.what(), "\n  ", where));
   }
 }
 

@@ -52,10 +52,10 @@ class FaultSlots {
 };
 
 /// That a kernel meets no wrong value, with the slot of its own. Its work must be done, or never have begun, when it
-/// dies. Errors have the line.
+/// dies. Errors say where the program made the call, `recorded at file:line`, unless `where` is empty.
 class Expected final : public Expectation {
  public:
-  Expected(Gpu& gpu, std::string line, std::function<void(const long long*)> raise);
+  Expected(Gpu& gpu, std::string where, std::function<void(const long long*)> raise);
   ~Expected() override;
 
   [[nodiscard]] long long* slot() const { return slot_; }
@@ -66,7 +66,7 @@ class Expected final : public Expectation {
 
  private:
   Gpu& gpu_;
-  std::string line_;
+  std::string where_;
   std::function<void(const long long*)> raise_;
   long long* slot_;
 };
@@ -85,8 +85,10 @@ class Agreed final : public Expectation {
   std::shared_ptr<const Agreement> agreement_;
 };
 
-/// Adds the line at which the program recorded a call to an error of it, unless there is none. To be called in a
-/// `catch (const Error&)`; rethrows.
-[[noreturn]] void rethrowWithLine(std::string_view line);
+/// Adds where the program made a call, `recorded at file:line`, to an error of it, unless it is empty. To be called in
+/// a `catch (const Error&)`; rethrows.
+[[noreturn]] void rethrowWithPlace(std::string_view where);
+/// That of a call which was recorded at the line; empty where there is none.
+std::string placeOf(std::string_view line);
 
 }  // namespace tandem::cuda

@@ -155,7 +155,11 @@ void callOnHost(std::string_view op, const LibraryCall& call, std::string_view w
 
 Fault* expectNoFault(const LibraryCall& call, std::function<void(const long long* numbers)> raise) {
   if (Survey::now() != nullptr) return nullptr;
-  auto expected = std::make_shared<const Expected>(stream().gpu(), std::string(call.line), std::move(raise));
+  std::string where = placeOf(call.line);
+  // An eager call is over when the error is raised, unless every launch waits.
+  if (where.empty() && !launchesBlock())
+    if (const std::string line = host().userLine(); !line.empty()) where = strcat("called at ", line);
+  auto expected = std::make_shared<const Expected>(stream().gpu(), std::move(where), std::move(raise));
   Fault* slot = expected->slot();
   Queueing::now().expect(std::move(expected));
   return slot;

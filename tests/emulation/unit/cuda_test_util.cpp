@@ -17,8 +17,12 @@ Executor& device() {
   static Executor* const first = [] {
     ::setenv("TANDEM_CUDA_DRIVER", TANDEM_EMULATED_DRIVER, 0);
     ::setenv("TANDEM_NVRTC", TANDEM_EMULATED_NVRTC, 0);
-    static const DeviceHost host{&executor(Device{}), &findCode, &findSourceCode, &counters(),
-                                 [](const std::string& text) { warnings().push_back(text); }};
+    static const DeviceHost host{&executor(Device{}),
+                                 &findCode,
+                                 &findSourceCode,
+                                 &counters(),
+                                 [](const std::string& text) { warnings().push_back(text); },
+                                 [] { return std::string(); }};
     const DevicePlugin plugin = tandemDevices(host);
     registerExecutors(addDeviceKind(plugin.kind), {plugin.devices, static_cast<std::size_t>(plugin.count)}, plugin.why);
     return &executor(parseDevice("cuda"));

@@ -1,8 +1,8 @@
-#include "lazy/user_line.h"
+#include "runtime/base/user_line.h"
 
 #include <utility>
 
-namespace tandem::lazy {
+namespace tandem {
 namespace {
 
 std::function<std::string()> lineProvider;
@@ -12,4 +12,4 @@ std::function<std::string()> lineProvider;
 void setLineProvider(std::function<std::string()> provider) { lineProvider = std::move(provider); }
 std::string userLine() { return lineProvider ? lineProvider() : std::string(); }
 
-}  // namespace tandem::lazy
+}  // namespace tandem

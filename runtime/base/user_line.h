@@ -4,11 +4,11 @@
 #include <functional>
 #include <string>
 
-namespace tandem::lazy {
+namespace tandem {
 
 /// Tells the line, as `file:line`. Set by the Python layer.
 void setLineProvider(std::function<std::string()> provider);
 /// Empty where nothing provides it.
 std::string userLine();
 
-}  // namespace tandem::lazy
+}  // namespace tandem
