@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "eager/dispatch.h"
+#include "eager/helpers.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
+#include "eager/tape_hook.h"
 #include "runtime/base/long_work.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/gpu_control.h"
@@ -66,6 +68,24 @@ void fromHost(void* place, const void* source, std::size_t bytes, Device device)
 
 LateCopies::LateCopies(bool late) : before_(std::exchange(copiesAreLate, late)) {}
 LateCopies::~LateCopies() { copiesAreLate = before_; }
+
+bool copiesLate() { return copiesAreLate; }
+
+bool writeLate(const Tensor& into, const Tensor& from) {
+  if (!copiesAreLate || !into.device().isCpu() || from.device().isCpu() || activeRecorder != nullptr) return false;
+  if (into.shape() != from.shape() || !into.isContiguous() || into.impl()->batch || from.impl()->batch) return false;
+  if (gradEnabled() && (into.requiresGrad() || from.requiresGrad())) return false;
+  Executor& there = executor(from.device());
+  GpuControl* gpu = there.gpu();
+  into.materialize();
+  void* place = pointerOf(into);
+  if (gpu == nullptr || into.numel() == 0 || !gpu->isPinned(place)) return false;
+  NoGrad noGrad;
+  const Tensor dense = ops::contiguous(ops::toDType(from, into.dtype()));
+  if (tapeHook != nullptr) tapeHook->beforeWrite(into.impl()->storage.get());
+  gpu->copyToPinned(place, addressOf(dense), bytesOf(dense), there.stream());
+  return true;
+}
 
 void* addressOf(const Tensor& t) {
   if (t.impl()->batch)

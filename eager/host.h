@@ -27,6 +27,13 @@ class LateCopies {
   bool before_;
 };
 
+/// Does such an object live?
+bool copiesLate();
+/// Queues a copy of `from`, which is on a GPU, to `into`, in which the host finds it when it has waited for the GPU's
+/// stream. False, and nothing is done, where that cannot be: copies are not late, the memory is not page-locked or not
+/// dense, something is recorded or has a history.
+bool writeLate(const Tensor& into, const Tensor& from);
+
 /// `t`, which is on the CPU, in memory that is page-locked for a GPU: a contiguous copy without history, or `t` itself.
 Tensor pinned(const Tensor& t, GpuControl& gpu);
 

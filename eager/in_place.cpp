@@ -7,6 +7,7 @@
 #include "eager/apply_steps.h"
 #include "eager/batch.h"
 #include "eager/dispatch.h"
+#include "eager/host.h"
 #include "eager/kernels.h"
 #include "eager/overlap.h"
 #include "eager/placement.h"
@@ -216,7 +217,10 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   Operand there;
   if (op == OpCode::clone && operands[0].isTensor() && operands[0].tensor().device() != out.device()) {
     // What is copied may come from anywhere.
-    moved = toDevice(operands[0].tensor(), out.device());
+    const Tensor& from = operands[0].tensor();
+    if (writeLate(out, from)) return countWrite(out);
+    const LateCopies copies(copiesLate() && !out.device().isCpu());  // the host reads it at once
+    moved = toDevice(from, out.device());
     there = Operand(moved);
     operands = {&there, 1};
   }

@@ -308,8 +308,7 @@ constexpr Signature copySigs[] = {{"copy_", copyParams, [](ParsedArgs& a) -> PyO
                                      Operand src = a.operand(1);
                                      if (src.isTensor()) {
                                        refusePartialOverlap("copy_", a.tensor(0), {src});
-                                       // What goes to the host is read there at once.
-                                       const LateCopies copies(a.boolean(2) && !a.tensor(0).device().isCpu());
+                                       const LateCopies copies(a.boolean(2));
                                        ops::assign(a.tensor(0), src.tensor());
                                      } else {
                                        ops::fillInto(a.tensor(0), src);

@@ -327,9 +327,34 @@ def test_copies_to_the_host_wait_unless_told_otherwise():
     assert early.tolist() == [3] * 4
     x.fill_(4)
     target = tandem.zeros(4).pin_memory()
-    assert target.copy_(x, non_blocking=True).tolist() == [4] * 4  # read at once
+    assert target.copy_(x).tolist() == [4] * 4
     x.fill_(5)
     assert x.cpu().tolist() == [5] * 4 and x.copy_(target, non_blocking=True).tolist() == [4] * 4
+
+
+@late
+def test_copies_into_pinned_memory_are_late():
+    target, x = tandem.zeros(2, 4).pin_memory(), tandem.zeros(4).cuda()
+    version = target._version
+    tandem.cuda.synchronize()
+    x.fill_(3)
+    assert target[1].copy_(x.double(), non_blocking=True).data_ptr() == target[1].data_ptr()
+    event = tandem.cuda.Event()
+    event.record()
+    assert target.tolist() == [[0] * 4] * 2 and not event.query() and target._version > version
+    event.synchronize()
+    assert target.tolist() == [[0] * 4, [3] * 4]
+    # What cannot be late is there: other memory, places apart, shapes that broadcast, what has a history.
+    x.fill_(4)
+    assert tandem.zeros(4).copy_(x, non_blocking=True).tolist() == [4] * 4
+    target.fill_(0)
+    assert target.t()[1].copy_(x[:2], non_blocking=True).tolist() == [4] * 2
+    assert target[:, ::2].copy_(x[::2], non_blocking=True).tolist() == [[4, 4]] * 2
+    assert target.copy_(x + 1, non_blocking=True).tolist() == [[5] * 4] * 2
+    w = ones(4, requires_grad=True)
+    y = target[0].clone().pin_memory().copy_(w * 2, non_blocking=True)
+    y.sum().backward()
+    assert y.tolist() == [2] * 4 and w.grad.tolist() == [2] * 4
 
 
 def test_pinned_memory_is_used_again_when_copies_are_done():
