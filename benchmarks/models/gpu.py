@@ -32,6 +32,12 @@ ROWS = {
     "layer_norm_grad": ("the same with its gradient", "us"),
     "cross_entropy": ("cross_entropy of 4096 classes, 64 MiB", "us"),
     "cross_entropy_grad": ("the same with its gradient", "us"),
+    "copy": ("copy of 64 MiB", "us"),
+    "softmax_256": ("softmax over rows of 256, 64 MiB", "us"),
+    "softmax_16384": ("softmax over rows of 16384, 64 MiB", "us"),
+    "layer_norm_256": ("layer_norm over rows of 256, 64 MiB", "us"),
+    "layer_norm_16384": ("layer_norm over rows of 16384, 64 MiB", "us"),
+    "column_sum": ("sums of the columns of 4096 x 4096, 64 MiB", "us"),
     "mlp_32": ("MLP 64-128-128-128-1, SGD, batch 32", "us"),
     "mlp_4096": ("MLP 1024-4096-4096-10, SGD, batch 4096", "us"),
     "cnn": ("CNN of 2 convolutions and 2 linear layers, Adam, batch 512", "us"),
@@ -59,7 +65,20 @@ TRAFFIC = {
     "layer_norm_grad": 5 * MIB_64,
     "cross_entropy": MIB_64,
     "cross_entropy_grad": 3 * MIB_64,
+    "copy": 2 * MIB_64,
+    "softmax_256": 2 * MIB_64,
+    "softmax_16384": 2 * MIB_64,
+    "layer_norm_256": 2 * MIB_64,
+    "layer_norm_16384": 2 * MIB_64,
+    "column_sum": MIB_64,
     "adamw_8": 7 * 8 * (16 << 20) * 4,
+}
+# Percent of the copy's bytes a second that kernels are to reach.
+BARS = {
+    "gelu": 90,
+    **dict.fromkeys(("softmax", "softmax_256", "softmax_16384", "column_sum"), 85),
+    **dict.fromkeys(("layer_norm", "layer_norm_256", "layer_norm_16384"), 85),
+    "adamw_8": 90,
 }
 
 
@@ -120,6 +139,16 @@ def cases(T, tiny):
                 return T.autograd.grad(f(*leaves), differentiable, cotangent)
 
             yield mode, seconds(T, run, tiny)
+
+    def copy():
+        a, b = (T.randn(rows, width, **place) for _ in range(2))
+        yield "eager", seconds(T, lambda: a.copy_(b), tiny)
+
+    def over_rows(function, wide):
+        """Of 64 MiB in rows of that width; the function has weights of a row, too."""
+        wide = 8 if tiny else wide
+        x = (4 if tiny else (1 << 24) // wide, wide)
+        return kernel(lambda x, w, b: function(x, (wide,), w, b), x, (wide,), (wide,))[0]
 
     def kernel(forward, *shapes, labels=False):
         def make(grad):
@@ -245,6 +274,11 @@ def cases(T, tiny):
         lambda x, w, b: F.layer_norm(x, (width,), w, b), (rows, width), (width,), (width,)
     )
     found["cross_entropy"], found["cross_entropy_grad"] = kernel(F.cross_entropy, (rows, width), labels=True)
+    found["copy"] = copy
+    for wide in (256, 16384):
+        found[f"softmax_{wide}"] = over_rows(lambda x, *_: F.softmax(x, -1), wide)
+        found[f"layer_norm_{wide}"] = over_rows(F.layer_norm, wide)
+    found["column_sum"] = kernel(lambda x: x.sum(0), (rows, width))[0]
     found["mlp_32"] = steps(mlp((4, 8, 8, 1) if tiny else MLP, 2 if tiny else 32))
     found["mlp_4096"] = steps(mlp((4, 16, 16, 2) if tiny else (1024, 4096, 4096, 10), 2 if tiny else 4096))
     found["cnn"], found["pinn"] = steps(images), steps(pinn)
@@ -312,11 +346,19 @@ def importable(library):
 
 
 def traffic_table(results):
-    """How much of what must be read and written each of the memory-bound rows moves in a second."""
-    lines = ["", "| what | Tandem GB/s |", "| --- | ---: |"]
-    for row, size in TRAFFIC.items():
-        if values := [s for (name, _), s in results.get(row, {}).items() if name == "tandem"]:
-            lines.append(f"| {ROWS[row][0]} | {figure(size / min(values) / 1e9)} |")
+    """How much of what must be read and written each of the memory-bound rows moves in a second, beside a copy."""
+
+    def moved(row):
+        values = [s for (name, _), s in results.get(row, {}).items() if name == "tandem"]
+        return TRAFFIC[row] / min(values) if values else None
+
+    lines = ["", "| what | Tandem GB/s | % of the copy's | bar |", "| --- | ---: | ---: | ---: |"]
+    copied = moved("copy")
+    for row in ROWS:
+        if row in TRAFFIC and (rate := moved(row)):
+            title = f"{ROWS[row.removesuffix('_grad')][0]}, {ROWS[row][0]}" if row.endswith("_grad") else ROWS[row][0]
+            share = f"{100 * rate / copied:.0f}" if copied else "–"
+            lines.append(f"| {title} | {figure(rate / 1e9)} | {share} | {BARS.get(row, '–')} |")
     return "\n".join(lines)
 
 
@@ -341,8 +383,7 @@ def main():
     if options.tiny:
         text += "**Tiny sizes: these times mean nothing.**\n\n"
     text += markdown([(TITLE, {r: t for r, t in ROWS.items() if r in results})], results) + "\n"
-    if not options.tiny:
-        text += traffic_table(results) + "\n"
+    text += traffic_table(results) + "\n"
     if failures:
         text += "\nFailed: " + "; ".join(failures) + ".\n"
     if options.out:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -26,12 +27,24 @@ def test_the_script_tries_everything_on_the_emulated_device():
     assert "times mean nothing" in report and "Failed" not in report
     for row in (
         "GELU of 64 MiB",
-        "softmax over rows",
+        "softmax over rows of 256",
+        "softmax over rows of 16384",
+        "layer_norm over rows of 256",
+        "layer_norm over rows of 16384",
+        "sums of the columns",
+        "copy of 64 MiB",
         "GPT of 12 layers",
         "AdamW of 8 parameters",
         "`a + b` of one element",
     ):
         assert f"| {row}" in report, report
+    # What of the copy's bandwidth kernels reach, beside what they are to reach.
+    for row, bar in (
+        ("GELU of 64 MiB", 90),
+        ("layer_norm over rows of 16384, 64 MiB", 85),
+        ("sums of the columns", 85),
+    ):
+        assert re.search(rf"^\| {row}[^|]*\| [^|]+ \| \d+ \| {bar} \|$", report, re.MULTILINE), report
 
 
 def test_an_unknown_option_shows_the_usage():
