@@ -47,7 +47,8 @@ def : ByHand<"method", "new_tensor",
 tensor([1., 2.])
 }]>;
 def : ByHand<"method", "copy_", "src, non_blocking=False", [{
-Writes the elements of `src`, a tensor or a number, into the tensor, which is returned.
+Writes the elements of `src`, a tensor or a number, into the tensor, which is returned. With `non_blocking`, a copy
+between a GPU and page-locked memory of the host does not wait.
 
 Shapes: `src` broadcasts to the shape of the tensor.
 Dtypes: any; elements are converted.
