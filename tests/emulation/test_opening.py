@@ -116,6 +116,21 @@ def test_a_forked_process_is_told():
     assert "cannot be used in a process that was forked" in lines[0] and lines[1] == "[2.0, 2.0]", lines
 
 
+def test_the_machine_code_is_kept_on_the_disk(tmp_path):
+    """Of generated kernels, and of library functions: the next process compiles none, and opens no NVRTC."""
+    body = (
+        "x = tandem.arange(6.0, device='cuda').reshape(2, 3)\n"
+        "y = tandem.compile(lambda x: (x.exp() * 2 + 1).sum(0).cumsum(0))(x).tolist()\n"
+        "print(tandem.counters()['kernel_compiles'] > 0, 'nvrtc' in open('/proc/self/maps').read(), y)"
+    )
+    kept = {"TANDEM_CACHE_DIR": str(tmp_path), "TANDEM_CACHE": ""}
+    first = on_gpu(body, **kept)
+    assert first.startswith("True True [")
+    second = on_gpu(body, **kept)
+    assert second == first.replace("True True", "False False")
+    assert on_gpu(body, **{**kept, "TANDEM_CACHE": "off"}) == first
+
+
 BAD_INDEX = (
     "x = tandem.arange(4.0, device='cuda')\n"
     "where = 'queueing'\n"
