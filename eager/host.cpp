@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "eager/apply_steps.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
@@ -74,7 +75,8 @@ bool copiesLate() { return copiesAreLate; }
 bool writeLate(const Tensor& into, const Tensor& from) {
   if (!copiesAreLate || !into.device().isCpu() || from.device().isCpu() || activeRecorder != nullptr) return false;
   if (into.shape() != from.shape() || !into.isContiguous() || into.impl()->batch || from.impl()->batch) return false;
-  if (gradEnabled() && (into.requiresGrad() || from.requiresGrad())) return false;
+  const Operand both[] = {into, from};
+  if (refresh(both)) return false;
   Executor& there = executor(from.device());
   GpuControl* gpu = there.gpu();
   into.materialize();
@@ -82,7 +84,10 @@ bool writeLate(const Tensor& into, const Tensor& from) {
   if (gpu == nullptr || into.numel() == 0 || !gpu->isPinned(place)) return false;
   NoGrad noGrad;
   const Tensor dense = ops::contiguous(ops::toDType(from, into.dtype()));
-  if (tapeHook != nullptr) tapeHook->beforeWrite(into.impl()->storage.get());
+  if (tapeHook != nullptr) {
+    tapeHook->checkWrite(into, false);
+    tapeHook->beforeWrite(into.impl()->storage.get());
+  }
   gpu->copyToPinned(place, addressOf(dense), bytesOf(dense), there.stream());
   return true;
 }

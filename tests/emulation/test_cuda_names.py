@@ -355,6 +355,17 @@ def test_copies_into_pinned_memory_are_late():
     y = target[0].clone().pin_memory().copy_(w * 2, non_blocking=True)
     y.sum().backward()
     assert y.tolist() == [2] * 4 and w.grad.tolist() == [2] * 4
+    with tandem.inference_mode():
+        frozen = tandem.zeros(4).pin_memory()
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        frozen.copy_(x, non_blocking=True)
+    leaf = tandem.zeros(4).pin_memory().requires_grad_()
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        leaf.copy_(x, non_blocking=True)
+    with tandem.no_grad():
+        leaf.copy_(x, non_blocking=True)
+    tandem.cuda.synchronize()
+    assert leaf.tolist() == [4] * 4
 
 
 def test_pinned_memory_is_used_again_when_copies_are_done():
