@@ -20,7 +20,7 @@ void askBoth(PyObject* a, PyObject* b) {
 }
 
 /// A class whose questions are those of `base`, after what is asked was told.
-template <PyTypeObject& base>
+template <PyTypeObject& base, bool integers>
 struct Tracked {
   template <auto member>
   static PyObject* one(PyObject* o) {
@@ -86,7 +86,7 @@ struct Tracked {
     n.nb_int = one<&N::nb_int>;
     n.nb_float = one<&N::nb_float>;
     n.nb_bool = truth;
-    if constexpr (&base == &PyLong_Type) {
+    if constexpr (integers) {
       n.nb_lshift = two<&N::nb_lshift>;
       n.nb_rshift = two<&N::nb_rshift>;
       n.nb_and = two<&N::nb_and>;
@@ -101,7 +101,7 @@ struct Tracked {
     static PyNumberMethods methods = numberMethods();
     PyTypeObject t{};
     Py_SET_REFCNT(reinterpret_cast<PyObject*>(&t), 1);
-    t.tp_name = &base == &PyLong_Type ? "int" : "float";
+    t.tp_name = integers ? "int" : "float";
     t.tp_base = &base;
     t.tp_flags = Py_TPFLAGS_DEFAULT;
     t.tp_as_number = &methods;
@@ -114,8 +114,8 @@ struct Tracked {
 
 }  // namespace
 
-PyTypeObject trackedFloatType = Tracked<PyFloat_Type>::made();
-PyTypeObject trackedIntType = Tracked<PyLong_Type>::made();
+PyTypeObject trackedFloatType = Tracked<PyFloat_Type, false>::made();
+PyTypeObject trackedIntType = Tracked<PyLong_Type, true>::made();
 
 const Scalar* trackedSlot(PyObject* number) {
   return activeObserver != nullptr && isFloat(number) ? activeObserver->slotOf(number) : nullptr;
