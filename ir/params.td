@@ -45,7 +45,7 @@ class FactoryKeyword<int i, string n, string s, string a, string d> {
   string annotation = a;
   string default = d;
 }
-def : FactoryKeyword<0, "layout", "Any", "Any", "None">;
+def : FactoryKeyword<0, "layout", "Layout", "Any", "None">;
 def : FactoryKeyword<1, "device", "Device", "_Device", "None">;
 def : FactoryKeyword<2, "requires_grad", "Bool", "_bool", "False">;
 def : FactoryKeyword<3, "pin_memory", "Any", "_bool", "False">;

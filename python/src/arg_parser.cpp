@@ -96,6 +96,8 @@ bool fits(ParamType type, PyObject* o) {
     return isGenerator(o);
   case ParamType::Device:
     return PyUnicode_Check(o) || isDevice(o) || (PyLong_Check(o) && !PyBool_Check(o));
+  case ParamType::Layout:
+    return isLayout(o);
   case ParamType::Any:
     return true;
   }
@@ -150,6 +152,8 @@ const char* typeText(ParamType type) {
     return "tandem.Generator";
   case ParamType::Device:
     return "tandem.device";
+  case ParamType::Layout:
+    return "tandem.layout";
   case ParamType::Any:
     return "object";
   }
@@ -317,6 +321,7 @@ class Binder {
       return no(Why::WrongType, at);
     }
     if (p.type == ParamType::Device) deviceFrom(o);
+    if (p.type == ParamType::Layout) denseLayout(o, signature_.op);
     a.values_[at] = o;
     return true;
   }

@@ -55,7 +55,8 @@ enum class ParamType : std::uint8_t {
   OptionalStr,
   Generator,  // tandem.Generator or None
   Device,     // None, or a device that is here
-  Any,        // accepted and ignored: layout, pin_memory, memory_format
+  Layout,     // None, or a tandem.layout: strided, any other one is refused
+  Any,        // accepted and ignored: pin_memory, memory_format
 };
 
 struct ParamSpec {

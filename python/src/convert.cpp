@@ -272,6 +272,15 @@ MemoryFormat memoryFormatOf(PyObject* o, const char* op) {
                   Py_TYPE(o)->tp_name);
 }
 
+bool isLayout(PyObject* o) { return std::string_view(Py_TYPE(o)->tp_name) == "layout"; }
+
+void denseLayout(PyObject* layout, const char* op) {
+  const PyRef name(checked(PyObject_GetAttrString(layout, "_name")));
+  if (PyUnicode_CompareWithASCIIString(name.get(), "strided") == 0) return;
+  fail<NotImplementedError>(op, "(): layout=", packageName(), ".", PyUnicode_AsUTF8(name.get()),
+                            " is not part of Tandem: all tensors are dense");
+}
+
 Dims dimsOf(PyObject* o, const char* op) {
   Dims dims;
   if (PyTuple_Check(o) || PyList_Check(o)) {

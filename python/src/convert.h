@@ -29,6 +29,9 @@ PyObject* dtypeObject(DType t);  // borrowed
 
 /// The format that a tandem.memory_format names; TypeError for another object.
 MemoryFormat memoryFormatOf(PyObject* o, const char* op);
+bool isLayout(PyObject* o);
+/// NotImplementedError where a layout is not `strided`.
+void denseLayout(PyObject* layout, const char* op);
 
 /// A fresh tensor of nested sequences, numbers, arrays or a tensor: `tandem.tensor`.
 Tensor makeTensor(PyObject* data, std::optional<DType> dtype);

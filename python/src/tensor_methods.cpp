@@ -270,7 +270,7 @@ constexpr Signature pinMemorySigs[] = {{"pin_memory", pinParams, [](ParsedArgs& 
 
 #define TANDEM_NEW_KEYWORDS                                                                                            \
   {"dtype", P::OptionalDType, true, true}, {"device", P::Device, true, true}, {"requires_grad", P::Bool, true, true},  \
-      {"layout", P::Any, true, true}, {                                                                                \
+      {"layout", P::Layout, true, true}, {                                                                             \
     "pin_memory", P::Any, true, true                                                                                   \
   }
 constexpr ParamSpec newSizeParams[] = {kSelf, {"size", P::IntList, false, false}, TANDEM_NEW_KEYWORDS};

@@ -14,7 +14,7 @@ from typing import Any as _Any
 if _TYPE_CHECKING:  # first, since checkers take the first definition of a name, and Python the last
     from tandem._contraction import *  # noqa: F403
 
-from tandem import _C
+from tandem import _C, _c_names  # noqa: F401
 from tandem._aliases import *  # noqa: F403
 from tandem._C import *  # type: ignore[assignment]  # noqa: F403
 from tandem._C import _standard_gamma
@@ -27,6 +27,7 @@ from tandem._finite_differences import *  # noqa: F403
 from tandem._foreach import FOREACH as _FOREACH
 from tandem._functions import *  # noqa: F403
 from tandem._functions import _assert as _assert
+from tandem._functions import _assert_async as _assert_async
 from tandem._functions import _check as _check
 from tandem._histograms import *  # noqa: F403
 from tandem._in_place import *  # noqa: F403
@@ -140,6 +141,13 @@ _LATER = {
             "utils",
         )
     },
+    "PyTorchFileReader": "serialization",
+    "PyTorchFileWriter": "serialization",
+    "SymBool": "_symbolic_shapes",
+    "SymFloat": "_symbolic_shapes",
+    "SymInt": "_symbolic_shapes",
+    "ScriptFunction": "jit",
+    "ScriptModule": "jit",
     "vmap": "func",
     "save": "serialization",
     "load": "serialization",

@@ -9,14 +9,16 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib import metadata
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import tandem
 from tandem import _C, _missing
-from tandem._module_names import AT_ONCE, ELSEWHERE, LACKING, NAMES, lacking, named
+from tandem._module_names import AT_ONCE, ELSEWHERE, LACKING, NAMES, Names, lacking, named
 
 # The release of PyTorch whose names and behaviour are meant; the local part says what runs.
 TORCH_VERSION = f"2.13.0+tandem.{tandem.__version__}"
@@ -47,8 +49,23 @@ def counterpart(name: str) -> str | None:
         return None
 
 
+class TorchDistribution(metadata.Distribution):
+    """What is installed under the name torch, for those who ask for its version without importing it."""
+
+    def read_text(self, filename: str) -> str | None:
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {TORCH_VERSION}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        return Path(str(tandem.__file__)).parent / path
+
+
 class TorchFinder:
     """Finds `torch` and its submodules in Tandem, and loads them."""
+
+    def find_distributions(self, context: Any = None) -> Iterator[metadata.Distribution]:
+        """The distribution `torch`, where it is asked for, or all are."""
+        if getattr(context, "name", None) in (None, "torch"):
+            yield TorchDistribution()
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "torch" and not name.startswith("torch."):
@@ -74,7 +91,7 @@ class TorchFinder:
         for path in AT_ONCE.split():
             importlib.import_module(f"tandem.{path}")
         own = {n: v for n, v in vars(tandem).items() if not n.startswith("__")}
-        module.__dict__.update(own, __version__=TORCH_VERSION, __file__=tandem.__file__)
+        module.__dict__.update(own, __version__=TORCH_VERSION, __file__=tandem.__file__, torch=module)
         give_torchs_names()
 
 
@@ -88,6 +105,8 @@ def give_torchs_names() -> None:
         if name.startswith("tandem."):
             sys.modules.setdefault(f"torch.{name.partition('.')[2]}", loaded)
     sys.modules["torch.ops"] = tandem.ops
+    # Installed with PyTorch: names that are in torch.func since, and what that replaced.
+    sys.modules["functorch"] = Names("functorch", ["tandem.func", "tandem.func._older"])
     for path in NAMES:
         put(path, named(path))
     for path in sorted(LACKING):

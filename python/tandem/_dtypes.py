@@ -16,12 +16,18 @@ __all__ = [
     "layout",
     "memory_format",
     "preserve_format",
+    "sparse_bsc",
+    "sparse_bsr",
+    "sparse_coo",
+    "sparse_csc",
+    "sparse_csr",
     "strided",
 ]
 
 
 class layout:
-    """How a tensor's elements lie in memory; `tandem.strided` is the only one.
+    """How a tensor's elements lie in memory: `tandem.strided`. No tensor has one of the others (`sparse_coo`,
+    `sparse_csr`, `sparse_csc`, `sparse_bsr`, `sparse_bsc`), which programs compare with.
 
     >>> import tandem
     >>> tandem.zeros(2).layout
@@ -63,6 +69,11 @@ class memory_format:
 
 layout.__module__ = memory_format.__module__ = "tandem"
 strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from types import ModuleType
 from typing import Any
@@ -30,6 +31,19 @@ config.__dict__.update(
     cache_size_limit=8, recompile_limit=8, suppress_errors=False, verbose=False, accumulated_cache_size_limit=256
 )
 sys.modules[config.__name__] = config
+
+
+class TorchDynamoException(RuntimeError):
+    """The class of the tracer's errors in PyTorch; nothing here raises one."""
+
+
+class TransformGetItemToIndex(contextlib.nullcontext[None]):
+    """A block in which a tensor as index selects as in `tandem.func.vmap`, which it does here anyway."""
+
+
+def is_dynamo_supported() -> bool:
+    """True: functions are compiled on every system where Tandem runs."""
+    return True
 
 
 def optimize(backend: Any = None, *, nopython: bool = False, **ignored: Any) -> Any:

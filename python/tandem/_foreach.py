@@ -15,7 +15,7 @@ _PLAIN = """
 abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min cos cosh div erf erfc exp expm1 floor frac lerp lgamma
 log log10 log1p log2 mul neg pow reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan tanh trunc
 """.split()
-_WITHOUT_IN_PLACE = ["max", "maximum", "minimum", "norm"]
+_WITHOUT_IN_PLACE = ["max", "maximum", "minimum"]
 
 
 def _each(name: str, in_place: bool) -> Callable[..., Any]:
@@ -49,6 +49,12 @@ def _written(name: str) -> Callable[..., Any]:
     return function
 
 
+def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: _C.dtype | None = None) -> list[Tensor]:
+    """`Tensor.norm` of order `ord` of every tensor of a list."""
+    return [t.norm(ord, dtype=dtype) for t in self]
+
+
 FOREACH = {f"_foreach_{name}": _each(name, False) for name in (*_PLAIN, *_WITHOUT_IN_PLACE)}
+FOREACH["_foreach_norm"] = _foreach_norm
 FOREACH |= {f"_foreach_{name}_": _each(f"{name}_", True) for name in (*_PLAIN, "copy", "zero")}
 FOREACH |= {f"_foreach_{name}_": _written(name) for name in ("maximum", "minimum")}

@@ -283,6 +283,12 @@ def _assert(condition: Any, message: str) -> None:
         raise AssertionError(message)
 
 
+def _assert_async(input: Any, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """A RuntimeError with this message where a tensor of one element is zero."""
+    if not input:
+        raise RuntimeError(assert_msg)
+
+
 def _check(cond: Any, message: Callable[[], object] | None = None) -> None:
     """A RuntimeError with what `message()` says, unless the condition holds."""
     if not isinstance(cond, bool):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -64,11 +65,13 @@ NAMES = {
     "jit.annotations": "_jit_annotations",
     "distributed.distributed_c10d": "distributed distributed._world",
     "distributed.device_mesh": "distributed",
+    "distributed.constants": "distributed",
+    "distributed.tensor.placement_types": "distributed._placements",
     "distributed.elastic.multiprocessing.errors": "distributed.run",
     "cuda.amp.autocast_mode": "cuda.amp",
     "cuda.amp.grad_scaler": "cuda.amp",
     "utils.data._utils": "utils.data",
-    "utils.data._utils.collate": "utils.data",
+    "utils.data._utils.collate": "utils.data.collate",
     "utils.data._utils.pin_memory": "utils.data.pinning",
     "utils.data._utils.worker": "utils.data.workers",
     "fx.graph": "fx",
@@ -76,15 +79,30 @@ NAMES = {
     "fx.node": "fx",
     "fx.proxy": "fx",
     "fx.experimental.symbolic_shapes": "_symbolic_shapes",
+    "fx._symbolic_trace": "fx",
     "profiler.itt": "_itt",
+    "__config__": "_build_text",
+    "_dynamo.eval_frame": "_dynamo",
+    "_dynamo.exc": "_dynamo",
+    "_dynamo._trace_wrapped_higher_order_op": "_dynamo",
+    "_jit_internal": "_jit_annotations jit",
     "functional": "_C _functions _contraction",
     "_tensor": "_C",
+    "_tensor_str": "_tensor_repr",
     "_VF": "_C",
 }
 
-# Modules that are nothing but names to import: what is written with a capital is a class.
+# Modules that are names to import, and little else (`ANSWERS`): what is written with a capital is a class.
 LACKING = {
+    "_subclasses.fake_tensor": "FakeTensor FakeTensorMode unset_fake_temporarily",
+    "_higher_order_ops.associative_scan": "associative_scan",
+    "distributed.algorithms.ddp_comm_hooks.default_hooks": "allreduce_hook bf16_compress_hook bf16_compress_wrapper "
+    "fp16_compress_hook fp16_compress_wrapper",
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "PowerSGDState batched_powerSGD_hook powerSGD_hook",
+    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
     "distributed.algorithms.join": "Join JoinHook Joinable",
+    "distributed.algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
+    "distributed.autograd": "DistAutogradContext backward context get_gradients",
     "fx.experimental.proxy_tensor": "get_proxy_mode make_fx maybe_disable_fake_tensor_mode ProxyTorchDispatchMode",
     "fx.experimental.optimization": "fuse optimize_for_inference remove_dropout",
     "ao.quantization": "BackendConfig DeQuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver "
@@ -120,30 +138,66 @@ LACKING = {
     "sampled_addmm softmax spdiags spsolve sum to_sparse_semi_structured",
     "jit._script": "RecursiveScriptModule ScriptModule",
     "onnx.utils": "export register_custom_op_symbolic unregister_custom_op_symbolic",
-    "distributed.algorithms._checkpoint.checkpoint_wrapper": "CheckpointImpl apply_activation_checkpointing "
-    "checkpoint_wrapper",
+    "distributed._composable.fsdp": "FSDPModule fully_shard",
+    "distributed._functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single "
+    "all_to_all_single_autograd broadcast reduce_scatter_tensor wait_tensor",
+    "distributed.algorithms._checkpoint.checkpoint_wrapper": "CheckpointImpl CheckpointWrapper "
+    "apply_activation_checkpointing checkpoint_wrapper offload_wrapper",
     "distributed.checkpoint": "FileSystemReader FileSystemWriter load load_state_dict save save_state_dict",
+    "distributed.checkpoint.default_planner": "DefaultLoadPlanner DefaultSavePlanner",
+    "distributed.checkpoint.format_utils": "_EmptyStateDictLoadPlanner dcp_to_torch_save torch_save_to_dcp",
+    "distributed.checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
+    "distributed.checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files "
+    "consolidate_safetensors_files_on_every_rank",
+    "distributed.checkpoint.optimizer": "load_sharded_optimizer_state_dict",
+    "distributed.checkpoint.state_dict_loader": "_load_state_dict load load_state_dict",
     "distributed.checkpoint.state_dict": "StateDictOptions get_model_state_dict get_optimizer_state_dict "
     "get_state_dict set_model_state_dict set_optimizer_state_dict set_state_dict",
-    "distributed.fsdp": "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FullStateDictConfig "
-    "FullyShardedDataParallel MixedPrecision MixedPrecisionPolicy OffloadPolicy ShardedStateDictConfig "
+    "distributed.fsdp": "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig "
+    "FullStateDictConfig FullyShardedDataParallel MixedPrecision MixedPrecisionPolicy OffloadPolicy "
+    "OptimStateKeyType ShardedOptimStateDictConfig ShardedStateDictConfig "
     "ShardingStrategy StateDictType fully_shard register_fsdp_forward_method",
+    "distributed.fsdp.api": "FullOptimStateDictConfig FullStateDictConfig ShardedOptimStateDictConfig "
+    "ShardedStateDictConfig ShardingStrategy StateDictType",
     "distributed.fsdp.fully_sharded_data_parallel": "BackwardPrefetch CPUOffload FullOptimStateDictConfig "
-    "FullStateDictConfig FullyShardedDataParallel MixedPrecision ShardedStateDictConfig ShardingStrategy StateDictType",
+    "FullStateDictConfig FullyShardedDataParallel MixedPrecision ShardedOptimStateDictConfig ShardedStateDictConfig "
+    "ShardingStrategy StateDictType",
+    "distributed.fsdp.sharded_grad_scaler": "ShardedGradScaler",
     "distributed.fsdp.wrap": "ModuleWrapPolicy always_wrap_policy enable_wrap lambda_auto_wrap_policy "
     "size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
-    "distributed.optim": "DistributedOptimizer ZeroRedundancyOptimizer",
+    "distributed.launcher.api": "LaunchConfig elastic_launch",
+    "distributed.optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
+    "distributed.pipelining": "PipelineStage ScheduleGPipe SplitPoint pipeline",
     "distributed.rpc": "RRef TensorPipeRpcBackendOptions get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
-    "distributed.tensor": "DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor",
+    "distributed.tensor": "DTensor DeviceMesh distribute_module distribute_tensor",
+    "distributed.tensor._utils": "compute_global_tensor_info compute_local_shape_and_global_offset",
+    "distributed.tensor.experimental": "context_parallel implicit_replication",
     "distributed.tensor.parallel": "ColwiseParallel PrepareModuleInput PrepareModuleOutput RowwiseParallel "
     "SequenceParallel loss_parallel parallelize_module",
-    "nn.attention.flex_attention": "BlockMask and_masks create_block_mask flex_attention or_masks",
+    "nn.attention.flex_attention": "AuxOutput AuxRequest BlockMask and_masks create_block_mask create_mask "
+    "create_nested_block_mask flex_attention noop_mask or_masks",
+    "numa.binding": "AffinityMode NumaOptions",
     "onnx.symbolic_helper": "parse_args",
+    "utils.cpp_extension": "BuildExtension CUDAExtension CppExtension check_compiler_abi_compatibility include_paths "
+    "is_ninja_available library_paths load load_inline verify_ninja_availability",
 }
 
 # Older names of the same.
 for _old in ("quantization", "nn.quantized", "nn.quantized.dynamic", "nn.intrinsic"):
     LACKING[_old] = LACKING[f"ao.{_old}"]
+LACKING["distributed._tensor"] = LACKING["distributed.tensor"]
+
+# What the modules of `LACKING` do have, or which module of Tandem has it.
+ANSWERS: dict[str, dict[str, Any] | str] = {
+    "_subclasses.fake_tensor": {"is_fake": lambda x: False},
+    "distributed.tensor": "distributed._placements",
+    "distributed._tensor": "distributed._placements",
+    "distributed.autograd": {"is_available": lambda: False},
+    "distributed.rpc": {"is_available": lambda: False},
+    "fx.experimental.proxy_tensor": {"get_proxy_mode": lambda: None},
+    "nn.attention.flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
+    "utils.cpp_extension": {"CUDA_HOME": None, "ROCM_HOME": None, "IS_WINDOWS": False},
+}
 
 # What `import torch` loads at once, beside what is loaded with `tandem`.
 AT_ONCE = (
@@ -158,8 +212,10 @@ class Names(ModuleType):
 
     def __init__(self, name: str, sources: list[str]):
         super().__init__(name, "Names of " + ", ".join(sources) + ".")
-        self.__path__: list[str] = []
         self._sources = sources
+        # The classes of a subject are in the dict of its module, for those who go through that.
+        if first := sys.modules.get(sources[0]):
+            self.__dict__.update({n: v for n, v in vars(first).items() if isinstance(v, type) and n[0] != "_"})
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
@@ -178,10 +234,14 @@ class Names(ModuleType):
 def lacking(path: str) -> ModuleType:
     """The module for `path`, of torch, whose names say what is lacking when they are used."""
     module = ModuleType(f"tandem.{path}", "Names that can be imported, and say what is lacking when they are used.")
-    module.__path__ = []
     for name in LACKING[path].split():
-        make = lacking_class if name[0].isupper() else lacking_function
+        make = lacking_class if name.lstrip("_")[0].isupper() else lacking_function
         setattr(module, name, make(f"{path}.{name}"))
+    there = ANSWERS.get(path, {})
+    if isinstance(there, str):
+        source = importlib.import_module(f"tandem.{there}")
+        there = {name: getattr(source, name) for name in source.__all__}
+    vars(module).update(there, __getattr__=_missing.attribute_of(module))
     return module
 
 

@@ -1,4 +1,4 @@
-"""`tandem.ops`: operations of `tandem.library`, by namespace and name."""
+"""`tandem.ops`: operations of `tandem.library`, by namespace and name, and those of `_aten`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ class _Namespace:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
+        from tandem import _aten
         from tandem.library import _registered
 
-        op = _registered.get(f"{self._name}::{name}")
+        op: Any = _registered.get(f"{self._name}::{name}")
+        if op is None and self._name == "aten":
+            op = _aten.operation(name)
         if op is None:
             raise AttributeError(f"there is no operation {self._name}::{name}", name=name, obj=self)
         return op

@@ -78,3 +78,4 @@ def sym_eq(x: Any, y: Any) -> bool:
 globals().update(
     lacking_classes("tandem.fx.experimental.symbolic_shapes", "ShapeEnv DimDynamic StatelessSymbolicContext")
 )
+globals().update(lacking_classes("tandem", "SymBool SymFloat SymInt"))

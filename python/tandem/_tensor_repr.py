@@ -20,7 +20,7 @@ class _Options:
     sci_mode: bool | None = None
 
 
-_options = _Options()
+_options = PRINT_OPTS = _Options()
 _PROFILES = {"default": _Options(), "short": _Options(2, 1000, 2), "full": _Options(4, math.inf)}
 
 
@@ -178,6 +178,11 @@ def text(t: _C.Tensor) -> str:
             out += ", " + suffix
             line += len(suffix) + 2
     return out + ")"
+
+
+def _tensor_str(self: _C.Tensor, indent: int) -> str:
+    """The elements in brackets, lines after the first behind `indent` spaces."""
+    return _body(self, indent)
 
 
 class _Quiet:

@@ -9,11 +9,11 @@ import re
 import shutil
 import sys
 import tempfile
-import urllib.parse
 import urllib.request
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlparse
 
 from tandem._stand_in import fail
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _dir: str | None = None
-_HASH = re.compile(r"-([a-f0-9]*)\.")
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 
 
 def _get_torch_home() -> str:
@@ -182,9 +182,9 @@ def load_state_dict_from_url(
 
     folder = Path(os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    name = file_name or os.path.basename(urllib.parse.urlparse(url).path)
+    name = file_name or os.path.basename(urlparse(url).path)
     path = folder / name
     if not path.exists():
-        digits = _HASH.search(name) if check_hash else None
+        digits = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, str(path), digits.group(1) if digits else None, progress)
     return load_file(str(path), map_location=map_location, weights_only=weights_only)

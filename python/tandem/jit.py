@@ -156,6 +156,19 @@ def _overload(func: F) -> F:
 _overload_method = _script_if_tracing = _overload
 
 
+def interface(obj: T) -> T:
+    """The class itself.
+
+    >>> import tandem
+    >>> @tandem.jit.interface
+    ... class Layer(tandem.nn.Module):
+    ...     def forward(self, x): ...
+    >>> Layer.__name__
+    'Layer'
+    """
+    return obj
+
+
 class Attribute:
     """A value and its type, as old code writes attributes of script modules.
 
@@ -300,7 +313,7 @@ RecursiveScriptModule: Any = lacking_class("jit.RecursiveScriptModule", ScriptMo
 globals().update(
     lacking_functions(
         __name__,
-        "enable_onednn_fusion fork fuser interface last_executed_optimized_graph onednn_fusion_enabled "
+        "enable_onednn_fusion fork fuser last_executed_optimized_graph onednn_fusion_enabled "
         "optimized_execution run_frozen_optimizations script_method set_fusion_strategy wait",
     )
 )

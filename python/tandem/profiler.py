@@ -58,7 +58,17 @@ class record_function(contextlib.ContextDecorator):  # noqa: N801
         """Nothing was begun."""
 
 
+def kineto_available() -> bool:
+    """False: PyTorch's profiler is not there.
+
+    >>> import tandem
+    >>> tandem.profiler.kineto_available()
+    False
+    """
+    return False
+
+
 itt = _itt
 
 globals().update(lacking_functions(__name__, "schedule tensorboard_trace_handler supported_activities"))
-globals().update(lacking_classes(__name__, "profile ExecutionTraceObserver"))
+globals().update(lacking_classes(__name__, "profile emit_itt emit_nvtx EventList ExecutionTraceObserver FunctionEvent"))

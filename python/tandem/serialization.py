@@ -21,11 +21,12 @@ import struct
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeGuard
 
 import tandem
 from tandem import Tensor
 from tandem._files import replace_file
+from tandem._stand_in import lacking_class
 from tandem._support import check_place
 from tandem._torch_files import TorchFile, is_torch_file
 
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 
+#: What `map_location` may be, and how PyTorch's files are pickled.
+MAP_LOCATION: TypeAlias = "Callable[[Any, str], Any] | tandem.device | str | dict[str, str] | None"
+DEFAULT_PROTOCOL = 2
+PyTorchFileReader: Any = lacking_class("PyTorchFileReader")
+PyTorchFileWriter: Any = lacking_class("PyTorchFileWriter")
 _FORMAT = "1"
 _MAX_HEADER = 100_000_000
 _NAMES = {
@@ -116,6 +122,9 @@ class _Writer:
             return self._tensor(value, path)
         if isinstance(value, np.generic):
             return self.encode(value.item(), path)
+        if isinstance(value, np.ndarray) and value.dtype.name not in _NAMES and value.dtype.kind in "biufcSU":
+            held = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8).copy()
+            return {"bytes_of": [value.dtype.str, list(value.shape), self.encode(tandem.from_numpy(held), path)]}
         if isinstance(value, np.ndarray):
             return {"array": self.encode(tandem.from_numpy(np.ascontiguousarray(value)), path)}
         if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -347,6 +356,13 @@ class _Reader:
                 return tandem.device(value)
             if kind == "dtype":
                 return getattr(tandem, value if value in _NAMES else "")
+            if kind == "bytes_of":
+                import numpy as np
+
+                dtype, shape, held = np.dtype(value[0]), value[1], self.decode(value[2])
+                if dtype.kind not in "biufcSU":
+                    raise ValueError(f"dtype {value[0]!r}")
+                return np.frombuffer(held.numpy().tobytes(), dtype).reshape(shape).copy()
             if kind == "array":
                 return self.decode(value).numpy()
         except (TypeError, ValueError, AttributeError) as exc:

@@ -11,3 +11,4 @@ from tandem.backends import mkl as mkl
 from tandem.backends import mkldnn as mkldnn
 from tandem.backends import mps as mps
 from tandem.backends import openmp as openmp
+from tandem.backends import opt_einsum as opt_einsum

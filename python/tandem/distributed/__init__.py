@@ -10,7 +10,7 @@ Data-parallel training is `nn.parallel.DistributedDataParallel`. docs/distribute
 
 from __future__ import annotations
 
-from tandem._stand_in import lacking_functions
+from tandem._stand_in import lacking_classes, lacking_functions
 from tandem.distributed import (
     _collectives,
     _errors,
@@ -43,4 +43,5 @@ __all__ += _stores.__all__
 __all__ += _tcp_store.__all__
 __all__ += _world.__all__
 
+globals().update(lacking_classes(__name__, "DeviceMesh"))
 globals().update(lacking_functions(__name__, "init_device_mesh new_subgroups new_subgroups_by_enumeration split_group"))

@@ -44,6 +44,9 @@ class ReduceOp(enum.Enum):
     PREMUL_SUM = 8
 
 
+# PyTorch's name of the class of its members.
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]
+
 _STEPS: dict[ReduceOp, Callable[[Tensor, Tensor], Any]] = {
     ReduceOp.SUM: Tensor.add_,
     ReduceOp.AVG: Tensor.add_,

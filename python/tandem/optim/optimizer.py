@@ -173,6 +173,11 @@ class Optimizer:
             cls.step = _with_step_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
             cls._in_tensors = cls.__dict__.get("_in_tensors", False)
 
+    def _patch_step_function(self) -> None:
+        """What optimizers that do not call `__init__` call: hooks run around `step` in every class as it is."""
+        if "_step_pre_hooks" not in self.__dict__:
+            self._make_hook_dicts()
+
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 

@@ -108,14 +108,27 @@ def LeafSpec() -> TreeSpec:
 _nodes: dict[type, tuple[Callable[[Any], tuple[Any, Any]], Callable[[Any, Any], Any]]] = {}
 
 
+# By type: to pairs of key and item, and context.
+_nodes_with_keys: dict[type, Callable[[Any], tuple[Any, Any]]] = {}
+
+
 def register_pytree_node(
     cls: type,
     flatten_fn: Callable[[Any], tuple[Any, Any]],
     unflatten_fn: Callable[[Any, Any], Any],
+    *,
+    flatten_with_keys_fn: Callable[[Any], tuple[Any, Any]] | None = None,
     **ignored: Any,
 ) -> None:
-    """Let objects of `cls` be containers: `flatten_fn(x)` gives (items, context), `unflatten_fn(items, context)` x."""
+    """Let objects of `cls` be containers: `flatten_fn(x)` gives (items, context), `unflatten_fn(items, context)` x.
+
+    Paths of leaves name the items by the keys that `flatten_with_keys_fn(x)`, pairs of key and item and the context,
+    gives them; by their numbers where there is none.
+    """
     _nodes[cls] = flatten_fn, unflatten_fn
+    _nodes_with_keys.pop(cls, None)
+    if flatten_with_keys_fn is not None:
+        _nodes_with_keys[cls] = flatten_with_keys_fn
 
 
 _register_pytree_node = _private_register_pytree_node = register_pytree_node
@@ -354,6 +367,8 @@ def key_get(obj: Any, kp: Any) -> Any:
 
 
 def _keys(x: Any, count: int) -> list[Any]:
+    if type(x) in _nodes_with_keys:
+        return [key for key, _ in _nodes_with_keys[type(x)](x)[0]]
     if isinstance(x, dict):
         return [MappingKey(k) for k in x]
     if _is_namedtuple(type(x)) and hasattr(x, "_fields"):
@@ -474,6 +489,30 @@ def _broadcast_to_and_flatten(
             return None
         leaves += below
     return leaves
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+    return list(d.values()), list(d)
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
+    return [(MappingKey(k), v) for k, v in d.items()], list(d)
+
+
+def _dict_unflatten(values: Any, context: list[Any]) -> dict[Any, Any]:
+    return dict(zip(context, values, strict=True))
+
+
+def _list_flatten(x: list[Any]) -> tuple[list[Any], None]:
+    return x, None
+
+
+def _list_flatten_with_keys(x: list[Any]) -> tuple[list[tuple[Any, Any]], None]:
+    return [(SequenceKey(i), v) for i, v in enumerate(x)], None
+
+
+def _list_unflatten(values: Any, context: None) -> list[Any]:
+    return list(values)
 
 
 def treespec_leaf() -> TreeSpec:

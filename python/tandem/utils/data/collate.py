@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
 import tandem
 
 __all__ = ["default_collate", "default_convert"]
+
+#: Finds dtypes of arrays of strings and objects, by `dtype.str`: they become no tensors.
+np_str_obj_array_pattern = re.compile(r"[SaUO]")
 
 
 def default_collate(batch: list[Any]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import tandem
 from tandem._C import Generator
+from tandem._stand_in import lacking_classes
 from tandem.utils.data.collate import default_collate, default_convert
 from tandem.utils.data.dataset import Dataset, IterableDataset, TensorDataset
 from tandem.utils.data.pinning import pin_memory
@@ -20,6 +21,13 @@ __all__ = ["DataLoader"]
 
 _FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
 T_co = TypeVar("T_co", covariant=True)
+_collate_fn_t = Callable[[list[Any]], Any]
+_worker_init_fn_t = Callable[[int], None]
+
+# PyTorch's classes of what goes through a loader, for `isinstance`: here it is a plain iterator.
+globals().update(
+    lacking_classes(__name__, "_BaseDataLoaderIter _MultiProcessingDataLoaderIter _SingleProcessDataLoaderIter")
+)
 
 
 class DataLoader(Generic[T_co]):
