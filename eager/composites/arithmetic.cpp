@@ -114,10 +114,12 @@ Tensor rsub(const Tensor& x, const Operand& other, Scalar alpha) {
   checkAlpha("rsub", x, other, alpha);
   return isOne(alpha) ? sub(other, x) : plusMultiple<sub>(other, x, alpha);
 }
-Tensor div_rounding(const Tensor& x, const Operand& other, std::optional<std::string_view> mode) {
+Tensor div_rounding(const Operand& x, const Operand& other, std::optional<std::string_view> mode) {
   if (!mode) return div(x, other);
-  std::vector<Tensor> of{x};
-  if (other.isTensor()) of.push_back(other.tensor());
+  std::vector<Tensor> of;
+  for (const Operand* o : {&x, &other}) {
+    if (o->isTensor()) of.push_back(o->tensor());
+  }
   if (*mode == "floor") return constantIn(detached(floor_divide(x, other)), of);
   if (*mode == "trunc") return constantIn(trunc_divide(x, other), of);
   fail("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");

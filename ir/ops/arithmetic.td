@@ -99,7 +99,7 @@ def : Binary<"div", "Float"> {
   let reference = "divide";
 }
 
-def : Composite<"div_rounding", "Tensor input, Operand other, *, str? rounding_mode"> {
+def : Composite<"div_rounding", "Operand input, Operand other, *, str? rounding_mode"> {
   let python = "div";
   let aliases = ["divide"];
   let forms = ["function", "method", "inplace"];
