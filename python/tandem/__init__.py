@@ -141,6 +141,7 @@ _LATER = {
             "utils",
         )
     },
+    "Future": "futures",
     "PyTorchFileReader": "serialization",
     "PyTorchFileWriter": "serialization",
     "SymBool": "_symbolic_shapes",

@@ -21,6 +21,27 @@ def type_name(value: object) -> str:
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
+def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """The device, the dtype, whether not to wait, and the memory format in arguments of `to`; None where open."""
+    device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
+    late = bool(kwargs.pop("non_blocking", False)) or any(arg is True for arg in args)
+    memory_format = kwargs.pop("memory_format", None)
+    if kwargs:
+        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    for arg in args:
+        if isinstance(arg, tandem.Tensor):
+            device, dtype = arg.device, arg.dtype
+        elif isinstance(arg, tandem.dtype):
+            dtype = arg
+        elif isinstance(arg, (str, int, tandem.device)) and not isinstance(arg, bool):
+            device = arg
+        elif arg is not None and not isinstance(arg, bool):
+            raise TypeError(f"to() received an invalid argument of type {type_name(arg)}")
+    if isinstance(device, str):
+        device = tandem.device(device)
+    return device, dtype, late, memory_format
+
+
 class ConversionMethods:
     """Conversions of a module; `Module` derives from it and holds the dicts and the children.
 
@@ -76,22 +97,7 @@ class ConversionMethods:
             >>> tandem.nn.Linear(2, 2).to(tandem.float64).weight.dtype
             tandem.float64
         """
-        device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
-        late = bool(kwargs.pop("non_blocking", False)) or any(arg is True for arg in args)
-        memory_format = kwargs.pop("memory_format", None)
-        if kwargs:
-            raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
-        for arg in args:
-            if isinstance(arg, tandem.Tensor):
-                device, dtype = arg.device, arg.dtype
-            elif isinstance(arg, tandem.dtype):
-                dtype = arg
-            elif isinstance(arg, (str, int, tandem.device)) and not isinstance(arg, bool):
-                device = arg
-            elif arg is not None and not isinstance(arg, bool):
-                raise TypeError(f"to() received an invalid argument of type {type_name(arg)}")
-        if isinstance(device, str):
-            device = tandem.device(device)
+        device, dtype, late, memory_format = parse_to(*args, **kwargs)
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
 

@@ -238,6 +238,16 @@ def test_questions_about_transforms_and_sizes():
     tandem.vmap(watched)(tandem.ones(2))
     watched(tandem.ones(2))
     assert seen == [True, False] and tandem._C._get_tracing_state() is None
+    assert tandem._C._log_api_usage_once("here") is None and tandem.Future is tandem.futures.Future
+    parsed = tandem._C._nn._parse_to("cpu", tandem.float64, True)
+    assert parsed == (tandem.device("cpu"), tandem.float64, True, None)
+    assert tandem._C._nn._parse_to(tandem.ones(1), memory_format=tandem.channels_last)[1:] == (
+        tandem.float32,
+        False,
+        tandem.channels_last,
+    )
+    with pytest.raises(TypeError, match="invalid argument of type float"):
+        tandem._C._nn._parse_to(3.5)
     assert not isinstance(tandem.ones(2).shape[0], tandem.SymInt) and not isinstance(1.0, tandem.SymFloat)
     with pytest.raises(NotImplementedError, match="SymInt is not part of Tandem"):
         tandem.SymInt(1)
@@ -269,3 +279,21 @@ def test_hooks_of_an_optimizer_that_wraps_another():
     wrapper.register_step_post_hook(lambda *args: calls.append("after"))
     wrapper.step()
     assert calls == ["after"] and p.item() == 0.5
+
+
+def test_quotients_of_numbers_are_rounded_as_those_of_tensors():
+    for mode in ("floor", "trunc"):
+        whole = tandem.div(-7, 2, rounding_mode=mode)
+        assert whole.dtype == tandem.int64 and whole.item() == {"floor": -4, "trunc": -3}[mode]
+        x = tandem.tensor([2, -3])
+        assert tandem.equal(
+            tandem.div(7, x, rounding_mode=mode), tandem.div(tandem.tensor([7, 7]), x, rounding_mode=mode)
+        )
+        assert tandem.div(7.0, x, rounding_mode=mode).dtype == tandem.float32
+        assert tandem.compile(lambda t, how=mode: tandem.div(9, t, rounding_mode=how))(x).tolist() == [4, -3]
+    y = tandem.tensor([2.0, 4.0], requires_grad=True)
+    tandem.div(1.0, y, rounding_mode=None).sum().backward()
+    assert y.grad.tolist() == [-0.25, -0.0625]
+    assert tandem.div(7, 2, rounding_mode=None).item() == 3.5
+    with pytest.raises(RuntimeError, match="rounding_mode"):
+        tandem.div(7, 2, rounding_mode="up")
