@@ -141,6 +141,7 @@ _LATER = {
             "utils",
         )
     },
+    "DeviceObjType": "jit",
     "Future": "futures",
     "PyTorchFileReader": "serialization",
     "PyTorchFileWriter": "serialization",
@@ -149,6 +150,7 @@ _LATER = {
     "SymInt": "_symbolic_shapes",
     "ScriptFunction": "jit",
     "ScriptModule": "jit",
+    "TensorType": "jit",
     "vmap": "func",
     "save": "serialization",
     "load": "serialization",

@@ -319,3 +319,5 @@ globals().update(
 )
 ScriptFunction: Any = lacking_class("jit.ScriptFunction")
 CompilationUnit: Any = lacking_class("jit.CompilationUnit")
+DeviceObjType: Any = lacking_class("DeviceObjType")
+TensorType: Any = lacking_class("TensorType")

@@ -46,6 +46,7 @@ def test_names_of_modules_that_are_mostly_imported(tmp_path):
         assert "USE_MKL=OFF" in torch.__config__.show() and torch.__config__.parallel_info()
         assert torch.distributed.ReduceOp.RedOpType.SUM is torch.distributed.ReduceOp.SUM
         assert torch.ScriptModule is torch.jit.ScriptModule
+        assert not isinstance(torch.ones(1), torch.TensorType) and not isinstance(None, torch.DeviceObjType)
         assert "ExpTransform" in torch.distributions.transforms.__all__
         for use in (lambda: load("x", []), lambda: DeviceMesh("cpu", [0]), lambda: DTensor()):
             try:
