@@ -40,6 +40,9 @@ void asksClass(Observer& o, Args args, Py_ssize_t n) {
     o.askedClass(args[i]);
   }
 }
+void asksType(Observer& o, Args args, Py_ssize_t n) {
+  if (n == 1) o.readType(args[0]);
+}
 void asksAbstract(Observer& o, Args args, Py_ssize_t n) {
   asksClass(o, args, n);
   if (n != 2 || !o.proved()) return;
@@ -273,6 +276,14 @@ void reduces(Observer& o, Args args, Py_ssize_t n) {
   if (!PyFunction_Check(args[0]) && !PyList_CheckExact(args[1]) && !isTuple(args[1]) && !asksByOperators(args[0]))
     return o.refuse("a C function meets the items of an iterator");
   (void)o.call(args[0], nullptr, 0);
+}
+void setsVariable(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 0) o.setVariable(args[0]);
+}
+void asksVariable(Observer& o, Args args, Py_ssize_t n) {
+  if (n < 1 || o.setsVariable(args[0])) return;
+  const PyRef get(PyObject_GetAttrString(args[0], "get"));
+  if (get) o.repeats(get.get(), args + 1, n - 1);
 }
 void makesSuper(Observer& o, Args args, Py_ssize_t n) {
   if (n > 1) o.readType(args[1]);

@@ -18,6 +18,8 @@ struct Rule {
 
 void pure(Observer& o, Args args, Py_ssize_t n);
 void asksClass(Observer& o, Args args, Py_ssize_t n);
+/// Is asked of what the class of its argument is.
+void asksType(Observer& o, Args args, Py_ssize_t n);
 void asksAbstract(Observer& o, Args args, Py_ssize_t n);
 void handsItemsOn(Observer& o, Args args, Py_ssize_t n);
 void iteratesNumbers(Observer& o, Args args, Py_ssize_t n);
@@ -60,6 +62,10 @@ void filters(Observer& o, Args args, Py_ssize_t n);
 void sorts(Observer& o, Args args, Py_ssize_t n);
 void sortsInPlace(Observer& o, Args args, Py_ssize_t n);
 void reduces(Observer& o, Args args, Py_ssize_t n);
+/// `get` of a context variable.
+/// `set` and `reset` of one.
+void setsVariable(Observer& o, Args args, Py_ssize_t n);
+void asksVariable(Observer& o, Args args, Py_ssize_t n);
 void makesSuper(Observer& o, Args args, Py_ssize_t n);
 void arithmetic(Observer& o, Args args, Py_ssize_t n);
 void asksContains(Observer& o, Args args, Py_ssize_t n);

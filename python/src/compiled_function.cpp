@@ -126,6 +126,7 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
   }
   entry->results = ResultTree::of(whole.get(), outputs, observer);
   observer.forgetReads();
+  observer.checkRestored();
   if (observer.proved())
     if (const std::string changed = observer.guards().broken(); !changed.empty()) observer.refuseChange(changed);
   if (observer.lends()) observer.refuse("a module is left with what it was lent");
@@ -282,7 +283,10 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
 
 std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, CallSignature& call,
                                 const std::vector<std::int64_t>& sizes, const ArgumentLeaves* leaves) {
-  for (const auto& entry : known) {
+  std::vector<std::shared_ptr<Entry>> kept;
+  if (std::ranges::any_of(known, [](const auto& entry) { return entry->guards.runCode(); }))
+    kept = known;  // that code may call the function, which then gets other entries
+  for (const auto& entry : kept.empty() ? known : kept) {
     const std::vector<std::int64_t>& expected = entry->trace->sizes;
     bool same = expected.size() >= sizes.size() && std::equal(sizes.begin(), sizes.end(), expected.begin());
     if (same && (leaves == nullptr || leaves->allIn(entry->leaves)) && entry->fits(call)) return entry;
@@ -400,7 +404,7 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
     if (!f.leaves.empty())
       if (PyObject* result = replayWithLeaves(f, call, args, numArgs, keywords)) return result;
     if (auto it = f.entries.find(call.key); it != f.entries.end())
-      for (const auto& entry : it->second)
+      for (const auto entries = it->second; const auto& entry : entries)
         if (const std::string changed = entry->guards.broken(&f.changing); !changed.empty())
           log(f, "changed: " + changed);
     forget(f, call.key);

@@ -155,8 +155,7 @@ bool GuardSet::isNew(Kind kind, const void* object, const void* key) {
 }
 
 void GuardSet::item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, bool any) {
-  const void* holder = owner != nullptr ? owner : dict;
-  auto [it, fresh] = dictOf_.try_emplace(holder, static_cast<std::uint32_t>(dicts_.size()));
+  auto [it, fresh] = dictOf_.try_emplace(holderOf(owner, dict), static_cast<std::uint32_t>(dicts_.size()));
   if (fresh) {
     DictGuard g;
     g.owned = owner != nullptr;
@@ -182,7 +181,7 @@ bool GuardSet::Item::isOf(PyObject* other) const {
 }
 
 bool GuardSet::hasItem(PyObject* owner, PyObject* dict, PyObject* key) const {
-  auto it = dictOf_.find(owner != nullptr ? owner : dict);
+  auto it = dictOf_.find(holderOf(owner, dict));
   return it != dictOf_.end() &&
          std::ranges::any_of(dicts_[it->second].items, [&](const Item& known) { return known.isOf(key); });
 }
@@ -270,6 +269,22 @@ void GuardSet::function(PyObject* function) {
   order_.emplace_back(Kind::Function, static_cast<std::uint32_t>(functions_.size()));
   functions_.push_back({held(function), PyRef::borrow(f->func_code), PyRef::borrow(f->func_defaults),
                         PyRef::borrow(f->func_kwdefaults), f->func_closure});
+}
+
+void GuardSet::cachedCall(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* result) {
+  order_.emplace_back(Kind::Call, static_cast<std::uint32_t>(calls_.size()));
+  calls_.push_back({PyRef::borrow(function), PyRef::borrow(names), PyRef::borrow(held(result).get()), {}});
+  for (Py_ssize_t i = 0; i < n; ++i) calls_.back().args.push_back(PyRef::borrow(args[i]));
+}
+/// As the body would, it is called: what is kept is given, and what is not is made again.
+bool GuardSet::CallGuard::holds() const {
+  std::vector<PyObject*> all;
+  for (const PyRef& arg : args) all.push_back(arg.get());
+  const Py_ssize_t keywords = names ? PyTuple_GET_SIZE(names.get()) : 0;
+  PyRef now(
+      PyObject_Vectorcall(function.get(), all.data(), all.size() - static_cast<std::size_t>(keywords), names.get()));
+  PyErr_Clear();
+  return now && Held(result.get()).is(now.get());
 }
 
 namespace {
@@ -469,6 +484,9 @@ std::size_t GuardSet::firstBroken() {
     case Kind::Abstract:
       holds = PyObject_RichCompareBool(registered_.get(), registeredClasses().get(), Py_EQ) == 1;
       break;
+    case Kind::Call:
+      holds = calls_[number].holds();
+      break;
     }
     if (!holds) return k;
   }
@@ -489,8 +507,9 @@ std::string GuardSet::broken(ChangingNumbers* changing) {
                                           "a class",
                                           "a function",
                                           "a tensor",
-                                          "what abstract classes say of others"};
-  static_assert(std::size(kWhat) == static_cast<std::size_t>(Kind::Abstract) + 1);
+                                          "what abstract classes say of others",
+                                          "what a cached function gives"};
+  static_assert(std::size(kWhat) == static_cast<std::size_t>(Kind::Call) + 1);
   std::string text = kWhat[static_cast<std::size_t>(order_[k].first)];
   auto changed = [&](const Held& before, NumberPlace place) {
     PyObject* now = place.read();
@@ -554,6 +573,11 @@ int GuardSet::traverse(visitproc visit, void* arg) const {
     if (int r = g.type.traverse(visit, arg)) return r;
   for (const TensorGuard& g : tensors_)
     if (int r = g.tensor.traverse(visit, arg)) return r;
+  for (const CallGuard& g : calls_) {
+    Py_VISIT(g.function.get());
+    Py_VISIT(g.result.get());
+    for (const PyRef& a : g.args) Py_VISIT(a.get());
+  }
   for (const FunctionGuard& g : functions_) {
     if (int r = g.function.traverse(visit, arg)) return r;
     Py_VISIT(g.code.get());

@@ -98,6 +98,11 @@ class GuardSet {
   /// The pointer at `offset` of `owner`: a slot.
   void slot(PyObject* owner, Py_ssize_t offset);
 
+  /// What `functools.lru_cache` has kept of a call; `names` of keywords, or null.
+  void cachedCall(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* result);
+  /// May Python's code run where they are looked at, as that of a cached function whose result is gone?
+  [[nodiscard]] bool runCode() const { return !calls_.empty(); }
+
   /// What abstract classes say of other classes, which one that is registered may change.
   void abstractClasses();
 
@@ -136,7 +141,8 @@ class GuardSet {
     Type,
     Function,
     Tensor,
-    Abstract
+    Abstract,
+    Call
   };
   struct Item {
     PyRef key;
@@ -185,6 +191,11 @@ class GuardSet {
     PyObject* closure = nullptr;
     [[nodiscard]] bool holds() const;
   };
+  struct CallGuard {
+    PyRef function, names, result;
+    std::vector<PyRef> args;
+    [[nodiscard]] bool holds() const;
+  };
   struct TensorGuard {
     Held tensor;
     const TensorImpl* impl = nullptr;
@@ -217,9 +228,14 @@ class GuardSet {
   std::vector<TypeGuard> types_;
   std::vector<FunctionGuard> functions_;
   std::vector<TensorGuard> tensors_;
+  std::vector<CallGuard> calls_;
   PyRef registered_;  // what abc.get_cache_token() gives until a class is registered
-  std::unordered_map<const void*, std::uint32_t> dictOf_;  // of an owner or a dict
-  std::unordered_map<PyObject*, bool> values_;             // identities that are compared
+  /// Of an owner's attributes or of a dict; an object may be both.
+  std::unordered_map<std::uintptr_t, std::uint32_t> dictOf_;
+  static std::uintptr_t holderOf(PyObject* owner, PyObject* dict) {
+    return owner != nullptr ? reinterpret_cast<std::uintptr_t>(owner) | 1 : reinterpret_cast<std::uintptr_t>(dict);
+  }
+  std::unordered_map<PyObject*, bool> values_;  // identities that are compared
   std::unordered_map<std::uint64_t, std::vector<const void*>> seen_;
 };
 

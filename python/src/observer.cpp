@@ -91,10 +91,13 @@ void Observer::stop() {
 }
 
 void Observer::refuse(const std::string& why) {
+  if (!refused_) refuseFor(atLine(why));
+}
+void Observer::refuseFor(const std::string& reason) {
   if (refused_) return;
   refused_ = true;
   collector_.end();
-  reason_ = atLine(why);
+  reason_ = reason;
   revealNumbers();
   forgetReads();
   session_.giveUp("");

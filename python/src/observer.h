@@ -137,6 +137,11 @@ class Observer {
   void refuseChange(const std::string& what) {
     refuse(readBefore_.empty() ? "it changes what it reads: " + what : readBefore_);
   }
+  /// `ContextVar.set`: at the end of the body it must have the value that it had.
+  void setVariable(PyObject* variable);
+  [[nodiscard]] bool setsVariable(PyObject* variable) const { return variables_.contains(variable); }
+  /// Refuses what the body changed for a while, where it is not as it was.
+  void checkRestored();
   /// Refuses assignments: nobody sets the places again.
   void assignsNothing() { mayAssign_ = false; }
   /// Is what is assigned what is there `now`? That is no change.
@@ -163,6 +168,10 @@ class Observer {
   [[nodiscard]] bool makesLeafOf(const TensorImpl* t) const { return leaves_.contains(t); }
   /// A call is about to be made; true: its result will be a new object.
   bool call(PyObject* callable, PyObject* const* args, Py_ssize_t n);
+  /// A function is called whose results `functools.lru_cache` keeps: what is kept of the call becomes a guard.
+  void cachedCall(PyObject* function, PyObject* const* args, Py_ssize_t n);
+  /// A function of C is called that runs no code and only says what is somewhere: later calls ask it again.
+  void repeats(PyObject* function, PyObject* const* args, Py_ssize_t n);
   /// An argument of an operation of ours: tensors, plain values, lists of them.
   void operand(PyObject* o, int depth = 0);
   /// The method `name` of the class of `o` is about to be run by the interpreter: Python's code, or what is understood.
@@ -195,8 +204,12 @@ class Observer {
   struct Frame;
   /// Does the history of `t` begin in this call?
   [[nodiscard]] bool isComputed(const Tensor& t) const;
+  /// Do later calls assign the place?
+  [[nodiscard]] bool assignsEachCall(PyObject* dict, PyObject* key) const;
   static int trace(PyObject* self, PyFrameObject* frame, int what, PyObject* arg);
   /// `why`, with the line that is run.
+  /// Refuses for a reason that has its line.
+  void refuseFor(const std::string& reason);
   [[nodiscard]] std::string atLine(const std::string& why) const;
   void enter(PyFrameObject* frame);
   void step(PyFrameObject* frame);
@@ -213,7 +226,7 @@ class Observer {
   void asText(PyObject* o);
   void storeItem(PyObject* container, PyObject* key, PyObject* value);
   void loadGlobal(Frame& f, PyObject* name);
-  void importName(Frame& f, PyObject* name);
+  void importName(Frame& f, PyObject* name, long level);
   void freshAfter(Frame& f, int popped);
   /// What the next instruction finds on top, where `loads` came upon one of the changing numbers.
   void numberAfter(Frame& f, int popped);
@@ -255,12 +268,21 @@ class Observer {
   };
   std::unordered_map<PyObject*, Number> tracked_;
   std::vector<PyObject*> resting_;
+  PyRef keywords_;                 // names of the last arguments of the call that is looked at
   PyObject* converted_ = nullptr;  // a tensor that `float()` or `int()` is about to be called with
   bool dry_ = false;
   using Place = std::pair<PyObject*, std::string>;  // a dict, and a key
   std::map<Place, PyRef> lent_;                     // what was there before
   std::vector<Assigned> assigned_;
   std::set<Place> places_;  // of those
+  struct Restored {
+    Place place;
+    PyRef dict, key, before;
+    std::string why;
+  };
+  [[nodiscard]] bool isRestored(const Place& place) const;
+  std::vector<Restored> restored_;                                    // assigned for a while
+  std::unordered_map<PyObject*, std::pair<PyRef, PyRef>> variables_;  // likewise: the variable, and what it had
   std::string readBefore_;  // the first assignment of what was read before, with its line
   bool mayAssign_ = true;
   std::unordered_map<PyFrameObject*, Pending> pending_;
@@ -291,6 +313,12 @@ bool isIterator(PyObject* o);
 bool specialsAreWatched(PyTypeObject* type);
 /// Was the class made by a `class` statement, and so all its bases, and are its special methods Python's code?
 bool isPythonClass(PyTypeObject* type);
+/// Was the class made by a `class` statement, whatever it is derived from, and are its special methods, as above,
+/// Python's code or those of the interpreter's own types?
+bool isDerivedClass(PyTypeObject* type);
+/// Is it a string, a number or a dict of a class made by a `class` statement, as members of an enumeration may be,
+/// whose special methods are Python's code or those of the type that it is derived from?
+bool isDerivedValue(PyObject* o);
 /// What a C function, or a type that is called, does; see understood.cpp. False: it is not in the tables.
 bool understoodFunction(Observer& o, PyObject* callable, PyObject* const* args, Py_ssize_t n, bool& makesFresh);
 bool understoodType(Observer& o, PyTypeObject* type, PyObject* const* args, Py_ssize_t n, bool& makesFresh);

@@ -29,7 +29,7 @@ PyRef getterOf(PyObject* property) {
 /// decides anything is refused where an operation meets it (`overrides`).
 bool isRead(PyObject* name) {
   for (const char* s : {"__class__", "__dict__", "__doc__", "__module__", "__name__", "__qualname__", "__weakref__",
-                        "__annotations__", "__wrapped__", "__class_getitem__", "__torch_function__"})
+                        "__annotations__", "__wrapped__", "__class_getitem__", "__torch_function__", "__members__"})
     if (PyUnicode_CompareWithASCIIString(name, s) == 0) return true;
   return false;
 }
@@ -47,8 +47,13 @@ bool watchedSpecial(PyObject* name, PyObject* value) {
     PyErr_Clear();
     return function && PyFunction_Check(function.get());
   }
-  if (kind == &PyWrapperDescr_Type || kind == &PyMethodDescr_Type)
-    return PyUnicode_Compare(reinterpret_cast<PyDescrObject*>(value)->d_name, name) == 0;
+  if (kind == &PyWrapperDescr_Type || kind == &PyMethodDescr_Type) {
+    const auto* descriptor = reinterpret_cast<PyDescrObject*>(value);
+    // `__str__ = int.__repr__`, as enumerations of numbers have it.
+    const bool text = PyUnicode_CompareWithASCIIString(name, "__str__") == 0 &&
+                      PyUnicode_CompareWithASCIIString(descriptor->d_name, "__repr__") == 0;
+    return PyUnicode_Compare(descriptor->d_name, name) == 0 || text;
+  }
   if (isCompiledFunction(value)) return PyFunction_Check(compiledCallable(value));
   return PyCallable_Check(value) == 0 && kind->tp_descr_get == nullptr;
 }
@@ -96,6 +101,13 @@ bool isPythonClass(PyTypeObject* type) {
     if (base != &PyBaseObject_Type && !made(base)) return false;
   }
   return specialsAreWatched(type);
+}
+
+bool isDerivedClass(PyTypeObject* type) {
+  return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && type->tp_methods == nullptr && specialsAreWatched(type);
+}
+bool isDerivedValue(PyObject* o) {
+  return (PyUnicode_Check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyDict_Check(o)) && isDerivedClass(Py_TYPE(o));
 }
 
 void Observer::readType(PyObject* o) {

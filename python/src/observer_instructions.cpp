@@ -126,9 +126,6 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case POP_JUMP_FORWARD_IF_NOT_NONE:
   case POP_JUMP_BACKWARD_IF_NOT_NONE:
 #endif
-#ifdef KW_NAMES
-  case KW_NAMES:
-#endif
 #if PY_VERSION_HEX >= 0x030C0000
   case POP_JUMP_IF_NONE:
   case POP_JUMP_IF_NOT_NONE:
@@ -145,6 +142,11 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case SET_FUNCTION_ATTRIBUTE:  // of a function that was made just now
 #endif
     return;
+#ifdef KW_NAMES
+  case KW_NAMES:
+    keywords_ = PyRef::borrow(PyTuple_GET_ITEM(f.code->co_consts, arg));
+    return;
+#endif
   case RETURN_VALUE:
   case YIELD_VALUE: {
     // C code that called may ask whether it is empty.
@@ -371,8 +373,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case DELETE_GLOBAL:
     return refuse("a global variable is assigned");
   case IMPORT_NAME:
-    if (f.peek(2) != Py_None && PyLong_AsLong(f.peek(2)) != 0) return refuse("a relative import");
-    return importName(f, f.name(arg));
+    return importName(f, f.name(arg), f.peek(2) != Py_None ? PyLong_AsLong(f.peek(2)) : 0);
   case IMPORT_FROM:
     return attribute(f.peek(1), f.name(arg));
 #ifdef BEFORE_WITH
@@ -391,8 +392,10 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case CALL_KW: {
     // A callable, its object or null, the arguments, and the names of some of them.
     const int names = op == CALL_KW ? 1 : 0;
+    if (names != 0) keywords_ = PyRef::borrow(f.peek(1));
     const int method = f.peek(arg + 1 + names) != nullptr ? 1 : 0;
     if (call(f.peek(arg + 2 + names), f.top - arg - names - method, arg + method)) freshAfter(f, arg + 2 + names);
+    keywords_ = {};
     return;
   }
 #else
@@ -402,7 +405,9 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case CALL_FUNCTION:
   case CALL_FUNCTION_KW: {
     const int names = op == CALL_FUNCTION_KW ? 1 : 0;
+    if (names != 0) keywords_ = PyRef::borrow(f.peek(1));
     if (call(f.peek(arg + 1 + names), f.top - arg - names, arg)) freshAfter(f, arg + 1 + names);
+    keywords_ = {};
     return;
   }
   case CALL_METHOD: {
@@ -410,6 +415,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
     // A method and its object, or null and a callable; then the arguments.
     const int method = f.peek(arg + 2) != nullptr ? 1 : 0;
     if (call(f.peek(arg + 1 + method), f.top - arg - method, arg + method)) freshAfter(f, arg + 2);
+    keywords_ = {};
     return;
   }
 #endif
@@ -437,10 +443,14 @@ void Observer::callEx(Frame& f, int keywords) {
     PyObject* given = f.peek(1);
     iterate(given);
     PyObject *k = nullptr, *v = nullptr;
-    if (PyDict_Check(given))
+    if (PyDict_Check(given)) {
       for (Py_ssize_t at = 0; PyDict_Next(given, &at, &k, &v) != 0;) all.push_back(v);
+      const PyRef keys(checked(PyDict_Keys(given)));
+      keywords_ = PyRef(checked(PyList_AsTuple(keys.get())));
+    }
   }
   if (call(callable, all.data(), static_cast<Py_ssize_t>(all.size()))) freshAfter(f, 2 + null + keywords);
+  keywords_ = {};
 }
 
 void Observer::asText(PyObject* o) {
@@ -474,12 +484,23 @@ void Observer::loadGlobal(Frame& f, PyObject* name) {
   value(found);
 }
 
-void Observer::importName(Frame& f, PyObject* name) {
+void Observer::importName(Frame& f, PyObject* name, long level) {
   PyObject* modules = PyImport_GetModuleDict();
+  PyRef absolute = PyRef::borrow(name);
+  if (level > 0) {
+    static PyObject* packageName = interned("__package__");
+    PyObject* package = PyDict_GetItemWithError(f.globals, packageName);
+    if (package == nullptr || !PyUnicode_CheckExact(package)) return refuse("a relative import outside of a package");
+    guards_.item(nullptr, f.globals, packageName, package);
+    std::string text = PyUnicode_AsUTF8(package);
+    for (; level > 1; --level) text.resize(std::min(text.rfind('.'), text.size()));
+    if (PyUnicode_GET_LENGTH(name) > 0) text += std::string(".") + PyUnicode_AsUTF8(name);
+    absolute = PyRef(checked(PyUnicode_FromString(text.c_str())));
+  }
   static PyObject* import = interned("__import__");
   guards_.item(nullptr, f.builtins, import, PyDict_GetItemWithError(f.builtins, import));
   // `import a.b` gives `a`, and looks for both.
-  for (PyRef part = PyRef::borrow(name); part;) {
+  for (PyRef part = absolute; part;) {
     PyObject* module = PyDict_GetItemWithError(modules, part.get());
     if (module == nullptr) return refuse("a module is imported for the first time");
     guards_.item(nullptr, modules, part.get(), module);

@@ -9,6 +9,7 @@
 #include "python/src/device_object.h"
 #include "python/src/observer.h"
 #include "python/src/py_tensor.h"
+#include "python/src/result_tree.h"
 #include "python/src/torch_function.h"
 
 namespace tandem::python {
@@ -40,7 +41,7 @@ bool isSet(PyObject* o) { return PyAnySet_CheckExact(o); }
 bool isConstant(PyObject* o) {
   return isPlain(o) || isDType(o) || isDevice(o) || (PyType_Check(o) && specialsAreWatched(Py_TYPE(o))) ||
          PyRange_Check(o) || PySlice_Check(o) || PyFunction_Check(o) || PyCFunction_Check(o) || PyModule_Check(o) ||
-         std::string_view(Py_TYPE(o)->tp_name) == "types.UnionType";
+         PyCode_Check(o) || std::string_view(Py_TYPE(o)->tp_name) == "types.UnionType";
 }
 
 /// A place in objects of a C type, or a slot; of the class itself, it is itself.
@@ -200,7 +201,7 @@ void Observer::truth(PyObject* o) {
   if (isTensor(o)) return operand(o);
   if (isConstant(o)) return;
   if (PyList_CheckExact(o) || isTuple(o) || isDict(o) || isDictView(o) || isSet(o)) return sizeOf(o);
-  if (isPythonClass(Py_TYPE(o))) {
+  if (isPythonClass(Py_TYPE(o)) || (isDerivedValue(o) && !PyDict_Check(o))) {
     readType(o);
     return;  // `__bool__` and `__len__` are Python's code, or the object is true
   }
@@ -238,7 +239,7 @@ void Observer::compared(PyObject* o, int depth) {
     if (!items) PyErr_Clear();
     return items ? all(items.get()) : refuse("a container is compared");
   }
-  if (isPythonClass(Py_TYPE(o))) return readType(o);
+  if (isPythonClass(Py_TYPE(o)) || (isDerivedValue(o) && !PyDict_Check(o))) return readType(o);
   refuse("an operator meets an object of type " + typeName(o));
 }
 
@@ -250,7 +251,7 @@ void Observer::contains(PyObject* container, PyObject* item) {
   if (PyList_CheckExact(container) || isTuple(container) || isSet(container) || isDictView(container)) {
     iterate(container);
     if (isSet(container) || isConstant(item) || isTensor(item)) return;
-    if (isTuple(item)) return binary(item, item);
+    if (isTuple(item) || isDerivedValue(item)) return binary(item, item);
   }
   if (special(container, "__contains__")) return;
   if (isTensor(container)) return operand(container), operand(item);
@@ -294,10 +295,8 @@ void Observer::tensorAttribute(PyObject* o, PyObject* name) {
   PyObject* dict = reinterpret_cast<PyTensor*>(o)->dict;
   const bool before = guards_.names(o);
   if (dict == nullptr) {
+    // Of an argument the signature says whether it has any.
     if (before) guards_.slot(o, offsetof(PyTensor, dict));
-    // Another call's argument may have it.
-    if (found == nullptr && covered(o))
-      refuse("an argument is asked for an attribute of its own (" + nameText(name) + ")");
     return;
   }
   if (!before) return refuse("an attribute of a tensor is read (" + nameText(name) + ")");
@@ -365,7 +364,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
     return;
   }
   const bool named = isTuple(o);
-  if (!isPythonClass(type) && !named) {
+  if (!isPythonClass(type) && !named && !isDerivedValue(o)) {
     if (understoodObject(o)) return;
     return refuse("an attribute of an object of type " + typeName(o) + " is read (" + nameText(name) + ")");
   }
@@ -463,6 +462,47 @@ bool Observer::call(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
   return false;
 }
 
+void Observer::repeats(PyObject* function, PyObject* const* args, Py_ssize_t n) {
+  const PyRef result(PyObject_Vectorcall(function, args, static_cast<std::size_t>(n), nullptr));
+  if (!result) {
+    PyErr_Clear();
+    return refuse("a call of " + nameOf(function));
+  }
+  guards_.cachedCall(function, args, n, nullptr, result.get());
+  value(result.get());
+}
+
+void Observer::cachedCall(PyObject* function, PyObject* const* args, Py_ssize_t n) {
+  auto stays = [&](auto& self, PyObject* o) -> bool {
+    guardNumber(o);
+    // An object that is no other's equal is known by itself.
+    const bool itself = isPythonClass(Py_TYPE(o)) && guards_.names(o) &&
+                        Py_TYPE(o)->tp_hash == PyBaseObject_Type.tp_hash &&
+                        Py_TYPE(o)->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+    if (!PyTuple_CheckExact(o)) return itself || isUnchanging(o) || PyType_Check(o) != 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
+      if (!self(self, PyTuple_GET_ITEM(o, i))) return false;
+    return true;
+  };
+  for (Py_ssize_t i = 0; i < n; ++i)
+    if (!stays(stays, args[i])) return refuse("a cached function is given an object of type " + typeName(args[i]));
+  auto misses = [&] {
+    PyRef info(PyObject_CallMethod(function, "cache_info", nullptr));
+    return PyRef(info ? PyObject_GetAttrString(info.get(), "misses") : nullptr);
+  };
+  const PyRef before = misses();
+  const Py_ssize_t named = keywords_ ? PyTuple_GET_SIZE(keywords_.get()) : 0;
+  const PyRef result(PyObject_Vectorcall(function, args, static_cast<std::size_t>(n - named), keywords_.get()));
+  const PyRef after = misses();
+  if (!result || !before || !after) {
+    PyErr_Clear();
+    return refuse("a call of " + nameOf(function));
+  }
+  if (PyObject_RichCompareBool(before.get(), after.get(), Py_EQ) != 1) return makesState();
+  guards_.cachedCall(function, args, n, keywords_.get(), result.get());
+  value(result.get());
+}
+
 bool Observer::callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n) {
   bool makesFresh = false;
   // `list(x)` and `zip(x, y)` take a tensor apart; of containers they hand on what is in them.
@@ -483,7 +523,8 @@ bool Observer::callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n)
         (PyFunction_Check(make) || Py_TYPE(make) == &PyStaticMethod_Type))
       return false;
   }
-  if (!isPythonClass(type) && (!exception || !specialsAreWatched(type))) {
+  const bool ofDicts = PyType_IsSubtype(type, &PyDict_Type) != 0 && type != &PyDict_Type && isDerivedClass(type);
+  if (!isPythonClass(type) && !ofDicts && (!exception || !specialsAreWatched(type))) {
     refuse(std::string("a call of ") + type->tp_name);
     return false;
   }
@@ -496,7 +537,12 @@ bool Observer::callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n)
   PyObject* init = _PyType_Lookup(type, initName);
   const bool pythonNew = make != nullptr && (PyFunction_Check(make) || Py_TYPE(make) == &PyStaticMethod_Type);
   if (pythonNew) return false;  // entered; what it returns may be an object of before
-  if (init != nullptr && PyFunction_Check(init)) beingMade_ = type;
+  if (init != nullptr && PyFunction_Check(init)) {
+    beingMade_ = type;
+  } else if (ofDicts) {
+    for (Py_ssize_t i = 0; i < n; ++i)
+      if (!isPlain(args[i])) iterate(args[i]);
+  }
   return true;
 }
 

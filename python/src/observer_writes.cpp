@@ -1,6 +1,7 @@
 // What a watched body writes: to what it made itself without more ado; to objects that were there before what a plan
 // writes again (tensors, attributes and items that it did not look at before). Everything else is a refusal.
 #include <Python.h>
+#include <algorithm>
 
 #include "autograd/autograd.h"
 #include "autograd/node.h"
@@ -25,7 +26,7 @@ void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
     return refuse("an attribute of a tensor is assigned (" + nameText(name) + ")");
   }
   if (PyFunction_Check(o) && fresh(o)) return;
-  if (!isPythonClass(type) && !((isTuple(o) || type == &PyODict_Type) && fresh(o)))
+  if (!isPythonClass(type) && !((isTuple(o) || type == &PyODict_Type || isDerivedValue(o)) && fresh(o)))
     return refuse("an attribute of an object of type " + typeName(o) + " is assigned");
   readType(o);
   static PyObject* setName = interned("__setattr__");
@@ -62,8 +63,22 @@ void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* 
   }
   // Numbers of calls and of groups are other people's (run_time_numbers.h).
   const bool number = slotOf(v) != nullptr || (owner == nullptr && isPlain(v) && v != Py_None);
-  if (!mayAssign_ || number || lent_.contains(place) || covered(holder)) return refuse(what);
-  if (!places_.insert(place).second) return;
+  if (lent_.contains(place) || covered(holder)) return refuse(what);
+  if (!mayAssign_ || number) {
+    // Nobody assigns it again: at the end it must be what it was.
+    if (assignsEachCall(dict, key)) return refuse(what);
+    if (isRestored(place)) return;
+    PyObject* before = PyDict_GetItemWithError(dict, key);
+    if (before == nullptr) {
+      checkRestored();  // what is to be told is the first that stays changed
+      return refuse(what);
+    }
+    if (!guards_.hasItem(owner, dict, key)) guards_.item(owner, dict, key, before);
+    restored_.push_back({place, PyRef::borrow(dict), PyRef::borrow(key), PyRef::borrow(before), atLine(what)});
+    places_.insert(place);
+    return;
+  }
+  if (isRestored(place) || !places_.insert(place).second) return;
   if (readBefore_.empty() && guards_.hasItem(owner, dict, key)) readBefore_ = atLine(what);
   assigned_.push_back({dict, PyRef::borrow(holder), PyRef::borrow(key), owner == nullptr});
 }
@@ -71,6 +86,40 @@ void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* 
 bool Observer::isThere(PyObject* now, PyObject* v) const {
   if (now == nullptr) return false;
   return isTensor(v) ? now == v : isPlain(v) && !tracked_.contains(v) && Held(now).is(v);
+}
+
+bool Observer::assignsEachCall(PyObject* dict, PyObject* key) const {
+  return std::ranges::any_of(
+      assigned_, [&](const Assigned& a) { return a.dict == dict && PyUnicode_Compare(a.key.get(), key) == 0; });
+}
+
+bool Observer::isRestored(const Place& place) const {
+  return std::ranges::any_of(restored_, [&](const Restored& r) { return r.place == place; });
+}
+
+void Observer::setVariable(PyObject* variable) {
+  if (variables_.contains(variable)) return;
+  PyObject* before = nullptr;
+  if (PyContextVar_Get(variable, nullptr, &before) != 0 || before == nullptr) {
+    PyErr_Clear();
+    return refuse("a context variable is set that has no value");
+  }
+  const PyRef get(PyObject_GetAttrString(variable, "get"));
+  if (get) repeats(get.get(), nullptr, 0);
+  variables_.emplace(variable, std::pair(PyRef::borrow(variable), PyRef(before)));
+}
+
+void Observer::checkRestored() {
+  for (const Restored& was : restored_)
+    if (PyObject* now = PyDict_GetItemWithError(was.dict.get(), was.key.get());
+        now == nullptr || !Held(was.before.get()).is(now))
+      return refuseFor(was.why);
+  for (const auto& [variable, was] : variables_) {
+    PyObject* now = nullptr;
+    if (PyContextVar_Get(variable, nullptr, &now) != 0) PyErr_Clear();
+    const PyRef held(now);
+    if (now != was.second.get()) return refuse("a context variable is left with another value");
+  }
 }
 
 void Observer::mutate(PyObject* o, const char* what) {

@@ -57,6 +57,8 @@ class ResultTree::Reader {
     } else if ((PyDict_CheckExact(o) || PyODict_CheckExact(o)) && observer_.fresh(o)) {
       n.kind = PyDict_CheckExact(o) ? Kind::Dict : Kind::OrderedDict;
       items(n, o, depth);
+    } else if (PyDict_Check(o) && isDerivedValue(o) && observer_.fresh(o)) {
+      derivedDict(n, o, depth);
     } else if (observer_.fresh(o) && isPythonClass(Py_TYPE(o)) && !observer_.covered(o)) {
       object(n, o, depth);
     } else {
@@ -86,6 +88,30 @@ class ResultTree::Reader {
     PyRef dict(PyObject_GenericGetDict(o, nullptr));
     if (!dict) throw PythonError();
     items(n, dict.get(), depth);
+  }
+
+  /// A dict of a class written in Python: its items, whatever its methods say of them, and its attributes behind those.
+  void derivedDict(Node& n, PyObject* o, int depth) {
+    n.kind = Kind::DerivedDict;
+    n.constant = Held(reinterpret_cast<PyObject*>(Py_TYPE(o)));
+    observer_.guards().type(Py_TYPE(o));
+    auto add = [&](PyObject* k, PyObject* v) {
+      if (!isPlain(k)) observer_.refuse("a result is a dict with keys of type " + std::string(Py_TYPE(k)->tp_name));
+      n.keys.push_back(PyRef::borrow(k));
+      n.children.push_back(read(v, depth + 1));
+    };
+    // An OrderedDict has an order of its own, which its base class goes through.
+    const auto* base = PyODict_Check(o) ? &PyODict_Type : &PyDict_Type;
+    PyRef iterator(base->tp_iter(o));
+    for (PyRef k(iterator ? PyIter_Next(iterator.get()) : nullptr); k; k = PyRef(PyIter_Next(iterator.get())))
+      add(k.get(), PyDict_GetItemWithError(o, k.get()));
+    if (PyErr_Occurred() != nullptr) throw PythonError();
+    n.items = static_cast<std::uint32_t>(n.keys.size());
+    PyRef dict(Py_TYPE(o)->tp_dictoffset != 0 ? PyObject_GenericGetDict(o, nullptr) : nullptr);
+    PyErr_Clear();
+    PyObject *k = nullptr, *v = nullptr;
+    for (Py_ssize_t at = 0; dict && PyDict_Next(dict.get(), &at, &k, &v) != 0;) add(k, v);
+    visitSlots(o, [&](const PyMemberDef&, PyObject*) { observer_.refuse("a result is a dict with slots"); });
   }
 
   /// What an object of a class written in Python is, however it was made: attributes and slots.
@@ -188,6 +214,18 @@ PyObject* ResultTree::build(const std::vector<Tensor>& tensors) const {
         checked((n.kind == Kind::Dict ? PyDict_SetItem : PyODict_SetItem)(made.get(), n.keys[i].get(),
                                                                           built[n.children[i]].get()));
       break;
+    case Kind::DerivedDict: {
+      auto* type = reinterpret_cast<PyTypeObject*>(n.constant.get());
+      PyRef none(checked(PyTuple_New(0)));
+      made = PyRef(checked(type->tp_new(type, none.get(), nullptr)));
+      const bool ordered = PyODict_Check(made.get()) != 0;
+      for (std::size_t i = 0; i < n.items; ++i)
+        checked((ordered ? PyODict_SetItem : PyDict_SetItem)(made.get(), n.keys[i].get(), built[n.children[i]].get()));
+      PyRef dict(n.keys.size() > n.items ? checked(PyObject_GenericGetDict(made.get(), nullptr)) : nullptr);
+      for (std::size_t i = n.items; i < n.keys.size(); ++i)
+        checked(PyDict_SetItem(dict.get(), n.keys[i].get(), built[n.children[i]].get()));
+      break;
+    }
     case Kind::Object: {
       // As `object.__new__` makes one; what `__init__` did is in the attributes.
       PyRef none(checked(PyTuple_New(0)));

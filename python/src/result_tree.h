@@ -34,13 +34,14 @@ class ResultTree {
   int traverse(visitproc visit, void* arg) const;
 
  private:
-  enum class Kind : std::uint8_t { Tensor, Number, Tuple, List, Dict, OrderedDict, Object, Constant };
+  enum class Kind : std::uint8_t { Tensor, Number, Tuple, List, Dict, OrderedDict, DerivedDict, Object, Constant };
   struct Node {
     Kind kind = Kind::Constant;
     std::uint32_t tensor = 0;
     Held constant;  // or the class of a named tuple, or of an object
     std::vector<std::uint32_t> children;
     std::vector<PyRef> keys;        // of a dict, or attributes; slots come behind these
+    std::uint32_t items = 0;        // of a dict of a derived class: the first keys
     std::vector<Py_ssize_t> slots;  // where they are in the object
   };
   class Reader;

@@ -26,7 +26,8 @@ struct Named {
 constexpr Named kBuiltins[] = {
     {"isinstance issubclass", {asksClass, false, true}},
     {"len", {length}},
-    {"abs round divmod pow ord chr callable", {pure}},
+    {"abs round divmod pow ord chr", {pure}},
+    {"callable", {asksType, false, true}},
     {"min max sum", {weighs}},
     {"any all", {asksEach}},
     {"sorted", {sorts, true}},
@@ -81,6 +82,7 @@ constexpr Named kSet[] = {{"add discard remove pop clear", {mutates}},
                           {"isdisjoint issubset issuperset __contains__ __len__", {iterates}}};
 constexpr Named kTuple[] = {{"index count __len__ __getitem__ __contains__", {firstIterates}}};
 constexpr Named kGenerator[] = {{"send close throw __next__", {advances}}};
+constexpr Named kVariable[] = {{"get", {asksVariable}}, {"set reset", {setsVariable, true, true}}};
 constexpr Named kNumber[] = {
     {"is_integer bit_length bit_count conjugate as_integer_ratio hex fromhex __abs__ __round__ __floor__ __ceil__ "
      "__trunc__",
@@ -201,6 +203,7 @@ PyTypeObject* partialType;
 PyTypeObject* itemGetterType;
 PyTypeObject* attributeGetterType;
 PyTypeObject* methodWrapperType;
+PyTypeObject* cachedType;
 
 /// `itemgetter(...)` and `attrgetter(...)` say by pickling what they get.
 PyRef gets(PyObject* getter) {
@@ -231,6 +234,7 @@ bool callPartial(Observer& o, PyObject* partial, Args args, Py_ssize_t n, bool& 
   PyRef keywords(PyObject_GetAttrString(partial, "keywords"));
   if (!function || !bound || !keywords || !PyTuple_CheckExact(bound.get()) || !PyDict_CheckExact(keywords.get()))
     return false;
+  if (Py_TYPE(function.get()) == cachedType && PyDict_GET_SIZE(keywords.get()) > 0) return false;
   std::vector<PyObject*> all(PySequence_Fast_ITEMS(bound.get()),
                              PySequence_Fast_ITEMS(bound.get()) + PyTuple_GET_SIZE(bound.get()));
   all.insert(all.end(), args, args + n);
@@ -256,13 +260,17 @@ bool rules::givesPlain(PyObject* f) {
 bool understoodObject(PyObject* o) {
   const PyTypeObject* type = Py_TYPE(o);
   const std::string_view name = type->tp_name;
-  return type == partialType || type == itemGetterType || type == attributeGetterType || name == "tandem.layout" ||
-         name == "tandem.memory_format" || name == "tandem._C._FunctionHandle" || name == "types.GenericAlias" ||
-         name == "tandem._C.LinearMap";
+  return type == &PyContextVar_Type || type == partialType || type == itemGetterType || type == attributeGetterType ||
+         name == "tandem.layout" || name == "tandem.memory_format" || name == "tandem._C._FunctionHandle" ||
+         name == "types.GenericAlias" || name == "tandem._C.LinearMap";
 }
 
 bool understoodFunction(Observer& o, PyObject* callable, Args args, Py_ssize_t n, bool& makesFresh) {
   if (Py_TYPE(callable) == partialType) return callPartial(o, callable, args, n, makesFresh);
+  if (Py_TYPE(callable) == cachedType) {
+    o.cachedCall(callable, args, n);
+    return true;
+  }
   if (Py_TYPE(callable) == itemGetterType || Py_TYPE(callable) == attributeGetterType)
     return callGetter(o, callable, args, n);
   std::vector<PyObject*> all;
@@ -347,6 +355,7 @@ void initUnderstood(PyObject* module) {
   addModule("_operator", kOperator);
   addModule("_functools", kFunctools);
   addModule("_abc", kAbstract);
+  addType(PyContextVar_Type, kVariable);
   addType(PyList_Type, kList);
   for (PyTypeObject* type : {&PyDict_Type, &PyODict_Type, typeNamed("collections", "defaultdict")})
     addType(*type, kDict);
@@ -381,6 +390,7 @@ void initUnderstood(PyObject* module) {
   itemGetterType = typeNamed("operator", "itemgetter");
   attributeGetterType = typeNamed("operator", "attrgetter");
   methodWrapperType = typeNamed("types", "MethodWrapperType");
+  cachedType = typeNamed("functools", "_lru_cache_wrapper");
   auto& types = typeRules();
   for (PyTypeObject* t : {&PyList_Type, &PyTuple_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type, &PyEnum_Type,
                           &PyZip_Type, &PyReversed_Type, &PyODict_Type, typeNamed("collections", "defaultdict")})
