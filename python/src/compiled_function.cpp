@@ -283,13 +283,19 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
 
 std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, CallSignature& call,
                                 const std::vector<std::int64_t>& sizes, const ArgumentLeaves* leaves) {
-  std::vector<std::shared_ptr<Entry>> kept;
-  if (std::ranges::any_of(known, [](const auto& entry) { return entry->guards.runCode(); }))
-    kept = known;  // that code may call the function, which then gets other entries
-  for (const auto& entry : kept.empty() ? known : kept) {
+  auto fits = [&](const std::shared_ptr<Entry>& entry) {
     const std::vector<std::int64_t>& expected = entry->trace->sizes;
     bool same = expected.size() >= sizes.size() && std::equal(sizes.begin(), sizes.end(), expected.begin());
-    if (same && (leaves == nullptr || leaves->allIn(entry->leaves)) && entry->fits(call)) return entry;
+    return same && (leaves == nullptr || leaves->allIn(entry->leaves)) && entry->fits(call);
+  };
+  for (const auto& entry : known) {
+    if (entry->guards.runCode()) [[unlikely]] {
+      // That code may call the function, which then gets other entries.
+      const std::vector<std::shared_ptr<Entry>> kept = known;
+      auto it = std::ranges::find_if(kept, fits);
+      return it != kept.end() ? *it : nullptr;
+    }
+    if (fits(entry)) return entry;
   }
   return nullptr;
 }
