@@ -10,9 +10,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -49,23 +47,15 @@ def counterpart(name: str) -> str | None:
         return None
 
 
-class TorchDistribution(metadata.Distribution):
-    """What is installed under the name torch, for those who ask for its version without importing it."""
-
-    def read_text(self, filename: str) -> str | None:
-        return f"Metadata-Version: 2.1\nName: torch\nVersion: {TORCH_VERSION}\n" if filename == "METADATA" else None
-
-    def locate_file(self, path: Any) -> Any:
-        return Path(str(tandem.__file__)).parent / path
-
-
 class TorchFinder:
     """Finds `torch` and its submodules in Tandem, and loads them."""
 
-    def find_distributions(self, context: Any = None) -> Iterator[metadata.Distribution]:
+    def find_distributions(self, context: Any = None) -> Iterator[Any]:
         """The distribution `torch`, where it is asked for, or all are."""
+        from tandem._torch_distribution import TorchDistribution  # whoever asks has paid for importlib.metadata
+
         if getattr(context, "name", None) in (None, "torch"):
-            yield TorchDistribution()
+            yield TorchDistribution(TORCH_VERSION)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "torch" and not name.startswith("torch."):
