@@ -58,6 +58,18 @@ bool mayLieInOrder(const OpFacts& f, Operands operands) {
   return may;
 }
 
+/// A window on `base`, or on what that is a window of, which the recording knows.
+Tensor windowOn(const Tensor& base, Dims shape, Dims strides, std::int64_t offset) {
+  if (activeRecorder != nullptr) {
+    if (otherDevices) [[unlikely]]
+      activeRecorder->enter(base.device());
+    activeRecorder->touch(base);
+  }
+  Tensor view = makeAlias(base, std::move(shape), std::move(strides), offset);
+  view.impl()->viewBase = base.impl()->viewBase ? base.impl()->viewBase : base.ref();
+  return view;
+}
+
 /// The window of `t` broadcast to `rank` dims, those in `order`. What records sees the tensor that it is a window of.
 Tensor turned(const Tensor& t, const Dims& order) {
   const std::size_t lead = order.size() - t.shape().size();
@@ -69,14 +81,7 @@ Tensor turned(const Tensor& t, const Dims& order) {
     shape[k] = t.shape()[d - lead];
     strides[k] = t.strides()[d - lead];
   }
-  if (activeRecorder != nullptr) {
-    if (otherDevices) [[unlikely]]
-      activeRecorder->enter(t.device());
-    activeRecorder->touch(t);
-  }
-  Tensor view = makeAlias(t, std::move(shape), std::move(strides), t.impl()->offset);
-  view.impl()->viewBase = t.impl()->viewBase ? t.impl()->viewBase : t.ref();
-  return view;
+  return windowOn(t, std::move(shape), std::move(strides), t.impl()->offset);
 }
 
 /// A result that was made with its dims in `order`, as what has `shape`; of `like`, which lies as it does, the strides
@@ -208,13 +213,7 @@ void tapeWhole(OpCode op, Operands operands, Attrs attrs, std::span<Tensor> resu
 Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::int64_t offset, Attrs attrs) {
   const Operand operands[] = {base};
   if (base.impl()->viewBase) refresh(operands);
-  if (activeRecorder != nullptr) {
-    if (otherDevices) [[unlikely]]
-      activeRecorder->enter(base.device());
-    activeRecorder->touch(base);
-  }
-  Tensor view = makeAlias(base, std::move(shape), std::move(strides), offset);
-  view.impl()->viewBase = base.impl()->viewBase ? base.impl()->viewBase : base.ref();
+  Tensor view = windowOn(base, std::move(shape), std::move(strides), offset);
   view.impl()->untracked = base.impl()->untracked;
   ViewOrigin origin = base.impl()->origin;
   if (origin == ViewOrigin::Plain && !gradEnabled())
