@@ -272,7 +272,8 @@ void sortsInPlace(Observer& o, Args args, Py_ssize_t n) {
 }
 void reduces(Observer& o, Args args, Py_ssize_t n) {
   if (n < 2) return;
-  (PyFunction_Check(args[0]) ? handsItemsOn : iteratesNumbers)(o, args + 1, n - 1);
+  (PyFunction_Check(args[0]) ? handsItemsOn : iteratesNumbers)(o, args + 1, 1);
+  if (n > 2 && !PyFunction_Check(args[0])) o.guardNumber(args[2]);
   if (!PyFunction_Check(args[0]) && !PyList_CheckExact(args[1]) && !isTuple(args[1]) && !asksByOperators(args[0]))
     return o.refuse("a C function meets the items of an iterator");
   (void)o.call(args[0], nullptr, 0);
@@ -281,7 +282,7 @@ void setsVariable(Observer& o, Args args, Py_ssize_t n) {
   if (n > 0) o.setVariable(args[0]);
 }
 void asksVariable(Observer& o, Args args, Py_ssize_t n) {
-  if (n < 1 || o.setsVariable(args[0])) return;
+  if (n < 1 || o.hasSet(args[0])) return;
   const PyRef get(PyObject_GetAttrString(args[0], "get"));
   if (get) o.repeats(get.get(), args + 1, n - 1);
 }

@@ -62,9 +62,9 @@ void filters(Observer& o, Args args, Py_ssize_t n);
 void sorts(Observer& o, Args args, Py_ssize_t n);
 void sortsInPlace(Observer& o, Args args, Py_ssize_t n);
 void reduces(Observer& o, Args args, Py_ssize_t n);
-/// `get` of a context variable.
-/// `set` and `reset` of one.
+/// `set` and `reset` of a context variable.
 void setsVariable(Observer& o, Args args, Py_ssize_t n);
+/// `get` of one.
 void asksVariable(Observer& o, Args args, Py_ssize_t n);
 void makesSuper(Observer& o, Args args, Py_ssize_t n);
 void arithmetic(Observer& o, Args args, Py_ssize_t n);

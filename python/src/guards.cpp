@@ -271,7 +271,7 @@ void GuardSet::function(PyObject* function) {
                         PyRef::borrow(f->func_kwdefaults), f->func_closure});
 }
 
-void GuardSet::cachedCall(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* result) {
+void GuardSet::call(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* result) {
   order_.emplace_back(Kind::Call, static_cast<std::uint32_t>(calls_.size()));
   calls_.push_back({PyRef::borrow(function), PyRef::borrow(names), PyRef::borrow(held(result).get()), {}});
   for (Py_ssize_t i = 0; i < n; ++i) calls_.back().args.push_back(PyRef::borrow(args[i]));

@@ -98,8 +98,8 @@ class GuardSet {
   /// The pointer at `offset` of `owner`: a slot.
   void slot(PyObject* owner, Py_ssize_t offset);
 
-  /// What `functools.lru_cache` has kept of a call; `names` of keywords, or null.
-  void cachedCall(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* result);
+  /// What a call gives, as of a function whose results are cached; `names` of keywords, or null.
+  void call(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* result);
   /// May Python's code run where they are looked at, as that of a cached function whose result is gone?
   [[nodiscard]] bool runCode() const { return !calls_.empty(); }
 

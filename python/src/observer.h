@@ -139,7 +139,7 @@ class Observer {
   }
   /// `ContextVar.set`: at the end of the body it must have the value that it had.
   void setVariable(PyObject* variable);
-  [[nodiscard]] bool setsVariable(PyObject* variable) const { return variables_.contains(variable); }
+  [[nodiscard]] bool hasSet(PyObject* variable) const { return variables_.contains(variable); }
   /// Refuses what the body changed for a while, where it is not as it was.
   void checkRestored();
   /// Refuses assignments: nobody sets the places again.
@@ -171,7 +171,7 @@ class Observer {
   /// A function is called whose results `functools.lru_cache` keeps: what is kept of the call becomes a guard.
   void cachedCall(PyObject* function, PyObject* const* args, Py_ssize_t n);
   /// A function of C is called that runs no code and only says what is somewhere: later calls ask it again.
-  void repeats(PyObject* function, PyObject* const* args, Py_ssize_t n);
+  void repeats(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* names = nullptr);
   /// An argument of an operation of ours: tensors, plain values, lists of them.
   void operand(PyObject* o, int depth = 0);
   /// The method `name` of the class of `o` is about to be run by the interpreter: Python's code, or what is understood.
@@ -204,8 +204,6 @@ class Observer {
   struct Frame;
   /// Does the history of `t` begin in this call?
   [[nodiscard]] bool isComputed(const Tensor& t) const;
-  /// Do later calls assign the place?
-  [[nodiscard]] bool assignsEachCall(PyObject* dict, PyObject* key) const;
   static int trace(PyObject* self, PyFrameObject* frame, int what, PyObject* arg);
   /// `why`, with the line that is run.
   /// Refuses for a reason that has its line.
@@ -274,10 +272,10 @@ class Observer {
   using Place = std::pair<PyObject*, std::string>;  // a dict, and a key
   std::map<Place, PyRef> lent_;                     // what was there before
   std::vector<Assigned> assigned_;
-  std::set<Place> places_;  // of those
+  std::set<Place> places_;  // of those, and of what is assigned for a while
   struct Restored {
     Place place;
-    PyRef dict, key, before;
+    PyRef dict, before;
     std::string why;
   };
   [[nodiscard]] bool isRestored(const Place& place) const;

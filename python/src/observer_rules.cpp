@@ -462,13 +462,14 @@ bool Observer::call(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
   return false;
 }
 
-void Observer::repeats(PyObject* function, PyObject* const* args, Py_ssize_t n) {
-  const PyRef result(PyObject_Vectorcall(function, args, static_cast<std::size_t>(n), nullptr));
+void Observer::repeats(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+  const Py_ssize_t named = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
+  const PyRef result(PyObject_Vectorcall(function, args, static_cast<std::size_t>(n - named), names));
   if (!result) {
     PyErr_Clear();
     return refuse("a call of " + nameOf(function));
   }
-  guards_.cachedCall(function, args, n, nullptr, result.get());
+  guards_.call(function, args, n, names, result.get());
   value(result.get());
 }
 
@@ -491,16 +492,11 @@ void Observer::cachedCall(PyObject* function, PyObject* const* args, Py_ssize_t 
     return PyRef(info ? PyObject_GetAttrString(info.get(), "misses") : nullptr);
   };
   const PyRef before = misses();
-  const Py_ssize_t named = keywords_ ? PyTuple_GET_SIZE(keywords_.get()) : 0;
-  const PyRef result(PyObject_Vectorcall(function, args, static_cast<std::size_t>(n - named), keywords_.get()));
+  repeats(function, args, n, keywords_.get());
   const PyRef after = misses();
-  if (!result || !before || !after) {
-    PyErr_Clear();
-    return refuse("a call of " + nameOf(function));
-  }
-  if (PyObject_RichCompareBool(before.get(), after.get(), Py_EQ) != 1) return makesState();
-  guards_.cachedCall(function, args, n, keywords_.get(), result.get());
-  value(result.get());
+  PyErr_Clear();
+  if (!before || !after) return refuse("a call of " + nameOf(function));
+  if (PyObject_RichCompareBool(before.get(), after.get(), Py_EQ) != 1) makesState();
 }
 
 bool Observer::callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n) {

@@ -66,19 +66,19 @@ void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* 
   if (lent_.contains(place) || covered(holder)) return refuse(what);
   if (!mayAssign_ || number) {
     // Nobody assigns it again: at the end it must be what it was.
-    if (assignsEachCall(dict, key)) return refuse(what);
     if (isRestored(place)) return;
+    if (places_.contains(place)) return refuse(what);
     PyObject* before = PyDict_GetItemWithError(dict, key);
     if (before == nullptr) {
       checkRestored();  // what is to be told is the first that stays changed
       return refuse(what);
     }
     if (!guards_.hasItem(owner, dict, key)) guards_.item(owner, dict, key, before);
-    restored_.push_back({place, PyRef::borrow(dict), PyRef::borrow(key), PyRef::borrow(before), atLine(what)});
+    restored_.push_back({place, PyRef::borrow(dict), PyRef::borrow(before), atLine(what)});
     places_.insert(place);
     return;
   }
-  if (isRestored(place) || !places_.insert(place).second) return;
+  if (!places_.insert(place).second) return;
   if (readBefore_.empty() && guards_.hasItem(owner, dict, key)) readBefore_ = atLine(what);
   assigned_.push_back({dict, PyRef::borrow(holder), PyRef::borrow(key), owner == nullptr});
 }
@@ -86,11 +86,6 @@ void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* 
 bool Observer::isThere(PyObject* now, PyObject* v) const {
   if (now == nullptr) return false;
   return isTensor(v) ? now == v : isPlain(v) && !tracked_.contains(v) && Held(now).is(v);
-}
-
-bool Observer::assignsEachCall(PyObject* dict, PyObject* key) const {
-  return std::ranges::any_of(
-      assigned_, [&](const Assigned& a) { return a.dict == dict && PyUnicode_Compare(a.key.get(), key) == 0; });
 }
 
 bool Observer::isRestored(const Place& place) const {
@@ -111,7 +106,7 @@ void Observer::setVariable(PyObject* variable) {
 
 void Observer::checkRestored() {
   for (const Restored& was : restored_)
-    if (PyObject* now = PyDict_GetItemWithError(was.dict.get(), was.key.get());
+    if (PyObject* now = PyDict_GetItemString(was.dict.get(), was.place.second.c_str());
         now == nullptr || !Held(was.before.get()).is(now))
       return refuseFor(was.why);
   for (const auto& [variable, was] : variables_) {

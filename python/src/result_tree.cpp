@@ -72,10 +72,10 @@ class ResultTree::Reader {
   }
 
  private:
-  /// In the order of iteration, which is an OrderedDict's own.
+  /// In the order of iteration, which is an OrderedDict's own, whatever a derived class makes of it.
   void items(Node& n, PyObject* dict, int depth) {
-    PyRef keys(PySequence_List(dict));
-    if (!keys) throw PythonError();
+    PyRef iterator(checked((PyODict_Check(dict) ? PyODict_Type : PyDict_Type).tp_iter(dict)));
+    PyRef keys(checked(PySequence_List(iterator.get())));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); ++i) {
       PyObject* k = PyList_GET_ITEM(keys.get(), i);
       if (!isPlain(k)) observer_.refuse("a result is a dict with keys of type " + std::string(Py_TYPE(k)->tp_name));
@@ -95,22 +95,9 @@ class ResultTree::Reader {
     n.kind = Kind::DerivedDict;
     n.constant = Held(reinterpret_cast<PyObject*>(Py_TYPE(o)));
     observer_.guards().type(Py_TYPE(o));
-    auto add = [&](PyObject* k, PyObject* v) {
-      if (!isPlain(k)) observer_.refuse("a result is a dict with keys of type " + std::string(Py_TYPE(k)->tp_name));
-      n.keys.push_back(PyRef::borrow(k));
-      n.children.push_back(read(v, depth + 1));
-    };
-    // An OrderedDict has an order of its own, which its base class goes through.
-    const auto* base = PyODict_Check(o) ? &PyODict_Type : &PyDict_Type;
-    PyRef iterator(base->tp_iter(o));
-    for (PyRef k(iterator ? PyIter_Next(iterator.get()) : nullptr); k; k = PyRef(PyIter_Next(iterator.get())))
-      add(k.get(), PyDict_GetItemWithError(o, k.get()));
-    if (PyErr_Occurred() != nullptr) throw PythonError();
+    items(n, o, depth);
     n.items = static_cast<std::uint32_t>(n.keys.size());
-    PyRef dict(Py_TYPE(o)->tp_dictoffset != 0 ? PyObject_GenericGetDict(o, nullptr) : nullptr);
-    PyErr_Clear();
-    PyObject *k = nullptr, *v = nullptr;
-    for (Py_ssize_t at = 0; dict && PyDict_Next(dict.get(), &at, &k, &v) != 0;) add(k, v);
+    if (Py_TYPE(o)->tp_dictoffset != 0) attributes(n, o, depth);
     visitSlots(o, [&](const PyMemberDef&, PyObject*) { observer_.refuse("a result is a dict with slots"); });
   }
 
@@ -176,9 +163,9 @@ PyObject* ResultTree::build(const std::vector<Tensor>& tensors) const {
     auto child = [&](std::size_t i) { return Py_NewRef(built[n.children[i]].get()); };
     const auto count = static_cast<Py_ssize_t>(n.children.size() - n.keys.size() - n.slots.size());
     auto setAttributes = [&] {
-      PyRef dict(n.keys.empty() ? nullptr : checked(PyObject_GenericGetDict(made.get(), nullptr)));
+      PyRef dict(n.keys.size() == n.items ? nullptr : checked(PyObject_GenericGetDict(made.get(), nullptr)));
       const std::uint32_t* values = n.children.data() + count;
-      for (std::size_t i = 0; i < n.keys.size(); ++i)
+      for (std::size_t i = n.items; i < n.keys.size(); ++i)
         checked(PyDict_SetItem(dict.get(), n.keys[i].get(), built[values[i]].get()));
     };
     switch (n.kind) {
@@ -221,9 +208,7 @@ PyObject* ResultTree::build(const std::vector<Tensor>& tensors) const {
       const bool ordered = PyODict_Check(made.get()) != 0;
       for (std::size_t i = 0; i < n.items; ++i)
         checked((ordered ? PyODict_SetItem : PyDict_SetItem)(made.get(), n.keys[i].get(), built[n.children[i]].get()));
-      PyRef dict(n.keys.size() > n.items ? checked(PyObject_GenericGetDict(made.get(), nullptr)) : nullptr);
-      for (std::size_t i = n.items; i < n.keys.size(); ++i)
-        checked(PyDict_SetItem(dict.get(), n.keys[i].get(), built[n.children[i]].get()));
+      setAttributes();
       break;
     }
     case Kind::Object: {
