@@ -86,6 +86,13 @@ bool CompiledTrace::fits(std::span<const Tensor> arguments) const {
                     m->grad.requiresGrad() != g.requiresGrad))
       return false;
   }
+  for (const auto& g : gradGuards) {
+    if (g.within < 0) continue;
+    const auto& source = inputs[static_cast<std::size_t>(g.within)];
+    const TensorImpl* other = source.constant ? source.constant.get() : inputOf(source, arguments);
+    const TensorImpl* grad = metaOf(tensorAt(g.outer, arguments))->grad.impl();
+    if (grad->storage != other->storage || grad->offset - other->offset != g.shift) return false;
+  }
   // Each input has its own memory, as when it was traced: captured tensors the same as then, arguments and gradients
   // any that is none of those, and none twice.
   SmallVector<const Storage*, 32> others;

@@ -27,6 +27,7 @@ namespace tandem::lazy {
 struct OuterTensor {
   std::int32_t argument = -1;
   TensorImpl* captured = nullptr;
+  friend bool operator==(const OuterTensor&, const OuterTensor&) = default;
 };
 
 struct CompiledTrace {
@@ -72,6 +73,9 @@ struct CompiledTrace {
     DType dtype = DType::Float32;
     Dims shape, strides;
     bool requiresGrad = false;
+    /// The input whose memory it lies in, where that is another tensor's, and how many elements behind that tensor.
+    std::int32_t within = -1;
+    std::int64_t shift = 0;
   };
 
   std::shared_ptr<Plan> plan;

@@ -255,7 +255,28 @@ bool Tracer::findInputs(CompiledTrace& c, std::string& reason) const {
   return true;
 }
 
-void Tracer::keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh) {
+bool Tracer::placeGrad(CompiledTrace::GradGuard& guard, const CompiledTrace& c, const Tensor& grad) const {
+  const auto& inputs = session_->inputs();
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const CompiledTrace::Source& source = c.inputs[k];
+    if (inputs[k].storage != grad.impl()->storage) continue;
+    if (source.grad && source.outer == guard.outer) return true;
+    const TensorImpl* other = source.constant              ? source.constant.get()
+                              : source.outer.argument >= 0 ? arguments_[source.outer.argument].impl()
+                                                           : source.outer.captured;
+    if (source.grad) {
+      auto owner =
+          std::ranges::find_if(grads_, [&](const Grad& g) { return outerTensor(g.tensor.get()) == source.outer; });
+      other = owner != grads_.end() ? owner->before.impl() : nullptr;
+    }
+    if (other == nullptr || other->storage != grad.impl()->storage || other->dtype != grad.dtype()) return false;
+    guard.within = static_cast<std::int32_t>(k);
+    guard.shift = grad.impl()->offset - other->offset;
+  }
+  return true;
+}
+
+bool Tracer::keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh, std::string& reason) {
   for (const auto& s : grads_) {
     if (s.readFirst) {
       CompiledTrace::GradGuard guard{outerTensor(s.tensor.get()), s.definedAtStart, {}, {}, {}, false};
@@ -264,6 +285,10 @@ void Tracer::keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh) {
         guard.shape = s.before.shape();
         guard.strides = s.before.strides();
         guard.requiresGrad = s.before.requiresGrad();
+        if (!placeGrad(guard, c, s.before)) {
+          reason = "a gradient shares memory with another tensor";
+          return false;
+        }
       }
       c.gradGuards.push_back(std::move(guard));
     }
@@ -274,6 +299,7 @@ void Tracer::keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh) {
     if (now.defined() && now == s.before && s.readFirst) continue;
     c.grads.push_back({outerTensor(s.tensor.get()), made(c, now, fresh), s.dropped});
   }
+  return true;
 }
 
 std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars,
@@ -316,7 +342,7 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   if (!findInputs(*c, reason)) return nullptr;
   for (Content* f : fresh) c->fresh.push_back({f->storage->bytes(), f->storage->version});
   for (const Tensor& t : outputs) c->results.push_back(made(*c, t, fresh));
-  keepGrads(*c, fresh);
+  if (!keepGrads(*c, fresh, reason)) return nullptr;
   for (const auto& saved : c->tape.saved) c->tapeSaved.push_back(describe(saved.traced, fresh));
   for (auto& saved : c->tape.saved) saved.traced = Tensor();
   c->resultsAreMade = c->results.size() == c->made.size();

@@ -78,7 +78,9 @@ class Tracer final : public GradObserver {
   [[nodiscard]] std::vector<Tensor> withHistory(std::span<const Tensor> outputs, const TapeInputs& inputs) const;
   bool keepTape(CompiledTrace& c, std::span<const Tensor> ends, const TapeInputs& inputs, std::string& reason);
   bool findInputs(CompiledTrace& c, std::string& reason) const;
-  void keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh);
+  [[nodiscard]] bool keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh, std::string& reason);
+  /// Where the gradient lies that was there at the start; false where that cannot be said.
+  [[nodiscard]] bool placeGrad(CompiledTrace::GradGuard& guard, const CompiledTrace& c, const Tensor& grad) const;
 
   std::unique_ptr<Session> session_;
   std::vector<Tensor> arguments_;
