@@ -27,15 +27,25 @@ bool overlapsItself(const TensorImpl& t) {
   return false;
 }
 
+/// Of a contiguous tensor: are strides of dims of size 1, or of an empty tensor, others than those of a new one?
+bool hasOtherStrides(const TensorImpl& t) {
+  std::int64_t step = 1;
+  for (std::size_t d = t.shape.size(); d-- > 0;) {
+    if (t.strides[d] != step) return true;
+    step *= std::max<std::int64_t>(t.shape[d], 1);
+  }
+  return false;
+}
+
 struct Reader {
   const std::set<std::size_t>& whole;
   CallSignature& out;
 
-  void put(char c) { out.key.push_back(c); }
+  void put(char c) const { out.key.push_back(c); }
   void describe(PyObject* o) const {
     if (out.described != nullptr) out.described->push_back(o);
   }
-  void putWord(std::int64_t v) { out.key.append(reinterpret_cast<const char*>(&v), sizeof v); }
+  void putWord(std::int64_t v) const { out.key.append(reinterpret_cast<const char*>(&v), sizeof v); }
 
   /// Nothing for the CPU: no flags that follow are this character.
   void device(Device d) {
@@ -47,13 +57,13 @@ struct Reader {
   void tensor(PyObject* o) {
     const Tensor& t = tensorOf(o);
     const TensorImpl* i = t.impl();
-    put('T');
-    put(static_cast<char>(t.dtype()));
+    put(static_cast<char>(kTensor | static_cast<int>(t.dtype())));
     put(static_cast<char>(t.dim()));
     device(t.device());
     bool leaf = !i->requiresGrad || autograd::isLeaf(t);
-    put(static_cast<char>((i->contiguous ? 1 : 0) | (i->requiresGrad ? 2 : 0) | (leaf ? 4 : 0) | (i->viewBase ? 8 : 0) |
-                          (i->untracked ? 16 : 0) | (i->inference ? 32 : 0) |
+    const bool strided = !i->contiguous || hasOtherStrides(*i);
+    put(static_cast<char>((i->contiguous ? 1 : 0) | (strided ? 128 : 0) | (i->requiresGrad ? 2 : 0) | (leaf ? 4 : 0) |
+                          (i->viewBase ? 8 : 0) | (i->untracked ? 16 : 0) | (i->inference ? 32 : 0) |
                           (reinterpret_cast<PyTensor*>(o)->dict != nullptr ? 64 : 0)));
     if (Py_TYPE(o) != tensorType) {
       put('c');
@@ -64,7 +74,7 @@ struct Reader {
     out.special |= i->batch || (meta != nullptr && (meta->hooks || meta->afterAccumulate || meta->retainsGrad));
     describe(o);
     for (auto s : i->shape) putWord(s);
-    if (!i->contiguous)
+    if (strided)
       for (auto s : i->strides) putWord(s);
     // Which earlier tensor it is, or shares memory with.
     for (std::size_t k = 0; k < out.tensors.size(); ++k) {
@@ -95,8 +105,27 @@ struct Reader {
     out.identities.push_back(o);
   }
 
-  // Deeper containers than anyone writes hold themselves.
+  // No letter: with the dtype in it the key of a call with one tensor of one dim needs no memory.
+  static constexpr int kTensor = 128;
+  // Deeper containers than anyone writes hold themselves, and one that does so twice has no end.
   static constexpr int kMostDepth = 50;
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 24;
+
+  void text(PyObject* o) const {
+    Py_ssize_t n = 0;
+    if (const char* bytes = PyUnicode_AsUTF8AndSize(o, &n)) {
+      put('s');
+      putWord(n);
+      out.key.append(bytes, static_cast<std::size_t>(n));
+      return;
+    }
+    PyErr_Clear();  // it holds surrogates
+    put('u');
+    putWord(PyUnicode_KIND(o));
+    putWord(PyUnicode_GET_LENGTH(o));
+    out.key.append(static_cast<const char*>(PyUnicode_DATA(o)),
+                   static_cast<std::size_t>(PyUnicode_GET_LENGTH(o)) * PyUnicode_KIND(o));
+  }
 
   void read(PyObject* o, int depth = 0) {
     if (isTensor(o)) return tensor(o);
@@ -131,13 +160,9 @@ struct Reader {
       put('i');
       return putWord(v);
     }
-    if (PyUnicode_CheckExact(o)) {
-      Py_ssize_t n = 0;
-      const char* text = PyUnicode_AsUTF8AndSize(o, &n);
-      if (text == nullptr) throw PythonError();
-      put('s');
-      putWord(n);
-      out.key.append(text, static_cast<std::size_t>(n));
+    if (PyUnicode_CheckExact(o)) return text(o);
+    if (out.key.size() > kMostBytes) {
+      out.special = true;
       return;
     }
     if (PyTuple_Check(o) || PyList_CheckExact(o)) {
@@ -176,7 +201,9 @@ struct Reader {
 void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords, const std::set<std::size_t>& whole,
                    CallSignature& out) {
   Reader r{whole, out};
-  r.put(static_cast<char>((gradEnabled() ? 1 : 0) | (inferenceMode() ? 2 : 0)));
+  const AutocastState& casts = autocastState();
+  r.put(static_cast<char>((gradEnabled() ? 1 : 0) | (inferenceMode() ? 2 : 0) | (casts.cache ? 4 : 0) |
+                          (casts.cpu.enabled ? 8 : 0) | (casts.gpu.enabled ? 16 : 0)));
   if (otherDevices) [[unlikely]] {
     r.device(currentDevice);
     if (currentGpu != 0) {
@@ -186,10 +213,10 @@ void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords
   }
   static_assert(kNumDTypes <= 15);
   r.put(static_cast<char>(static_cast<int>(defaultDType()) | bitsOf(computeFlags()) << 4));
-  const AutocastState& casts = autocastState();
-  const auto half = [](const AutocastState::Place& p) { return p.enabled ? static_cast<int>(p.dtype) : 15; };
-  r.put(static_cast<char>(half(casts.cpu) | half(casts.gpu) << 4));
-  r.putWord(numArgs);
+  // What a scope that names no dtype begins with counts where nothing is cast, too.
+  r.put(static_cast<char>(static_cast<int>(casts.cpu.dtype) | static_cast<int>(casts.gpu.dtype) << 4));
+  r.put(static_cast<char>(std::min<Py_ssize_t>(numArgs, 255)));
+  if (numArgs >= 255) r.putWord(numArgs);
   for (Py_ssize_t i = 0; i < numArgs; ++i) r.read(args[i]);
   if (keywords == nullptr) return;
   Py_ssize_t n = PyTuple_GET_SIZE(keywords);
