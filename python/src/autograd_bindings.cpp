@@ -1,5 +1,7 @@
 #include "python/src/autograd_bindings.h"
 
+#include <array>
+
 #include "autograd/autograd.h"
 #include "autograd/engine.h"
 #include "autograd/meta.h"
@@ -13,6 +15,7 @@
 #include "python/src/cuda_bindings.h"
 #include "python/src/docs.h"
 #include "python/src/function_bindings.h"
+#include "python/src/observer.h"
 #include "python/src/py_tensor.h"
 #include "runtime/base/warn.h"
 
@@ -164,6 +167,7 @@ PyObject* nodeRegisterHook(PyObject* self, PyObject* hook) {
       WithGil gil;
       PyRef in = tupleOf(grads);
       PyRef out = tupleOf(cotangents);
+      beforeCall(call.get(), std::array{in.get(), out.get()}.data(), 2);
       PyRef result(checked(PyObject_CallFunctionObjArgs(call.get(), in.get(), out.get(), nullptr)));
       replaceAll(grads, result.get(), call.get());
     };
@@ -175,6 +179,7 @@ PyObject* nodeRegisterPreHook(PyObject* self, PyObject* hook) {
     auto run = [call = SharedObject(hook)](std::vector<Tensor>& cotangents) {
       WithGil gil;
       PyRef out = tupleOf(cotangents);
+      beforeCall(call.get(), std::array{out.get()}.data(), 1);
       PyRef result(checked(PyObject_CallOneArg(call.get(), out.get())));
       replaceAll(cotangents, result.get(), call.get());
     };
@@ -408,12 +413,14 @@ AutogradMeta* ownedHooks(const Tensor& t) {
 Tensor PythonTensorHook::operator()(const Tensor& grad) const {
   WithGil gil;
   PyRef argument(checked(wrap(grad)));
+  beforeCall(call.get(), std::array{argument.get()}.data(), 1);
   PyRef result(checked(PyObject_CallOneArg(call.get(), argument.get())));
   return replacement(grad, result.get(), call.get());
 }
 void PythonLeafHook::operator()(const Tensor& leaf) const {
   WithGil gil;
   PyRef argument(checked(wrap(leaf)));
+  beforeCall(call.get(), std::array{argument.get()}.data(), 1);
   PyRef result(checked(PyObject_CallOneArg(call.get(), argument.get())));
 }
 

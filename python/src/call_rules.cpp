@@ -34,7 +34,11 @@ void pure(Observer& o, Args args, Py_ssize_t n) {
 }
 /// Is asked of the class of its first argument.
 void asksClass(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 0) o.readType(args[0]);
+  if (n > 0) {
+    o.readType(args[0]);
+    // What it is derived from may change.
+    if (PyType_Check(args[0])) o.guards().type(reinterpret_cast<PyTypeObject*>(args[0]));
+  }
   for (Py_ssize_t i = 0; i < n; ++i) {
     if (i > 0 && isTuple(args[i])) o.iterate(args[i]);
     o.askedClass(args[i]);
@@ -129,14 +133,52 @@ void firstIterates(Observer& o, Args args, Py_ssize_t n) {
 }
 void mutates(Observer& o, Args args, Py_ssize_t n) {
   if (n > 0) o.mutate(args[0], "something is changed");
-  for (Py_ssize_t i = 1; i < n; ++i)
-    if (!isPlain(args[i]) && !isTensor(args[i]) && PyList_CheckExact(args[i])) o.iterate(args[i]);
+}
+void mutatesKey(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 1) o.hashes(args[1]);
+  mutates(o, args, n);
+}
+void mutatesAt(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 1) o.index(args[1]);
+  mutates(o, args, n);
+}
+void removes(Observer& o, Args args, Py_ssize_t n) {
+  mutates(o, args, 1);
+  if (n > 1) o.searched(args[0], args[1]);
+}
+void searches(Observer& o, Args args, Py_ssize_t n) {
+  firstIterates(o, args, n);
+  if (n > 1 && o.proved()) o.searched(args[0], args[1]);
+}
+void iteratesKeys(Observer& o, Args args, Py_ssize_t n) {
+  iterates(o, args, n);
+  for (Py_ssize_t i = 0; i < n; ++i) o.hashesTensors(args[i]);
+}
+void iteratesPairs(Observer& o, Args args, Py_ssize_t n) {
+  iterates(o, args, n);
+  for (Py_ssize_t i = 0; i < n; ++i) o.hashesTensors(args[i], true);
+}
+void asksKey(Observer& o, Args args, Py_ssize_t n) {
+  firstIterates(o, args, n);
+  if (n > 1) o.hashes(args[1]);
+}
+void hashed(Observer& o, Args args, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n; ++i) o.hashOf(args[i]);
+  pure(o, args, n);
+}
+void asksIdentity(Observer& o, Args args, Py_ssize_t n) {
+  if (n == 2) o.identity(args[0], args[1]);
+  if (n == 1) o.hashOf(args[0]);
 }
 void appends(Observer& o, Args args, Py_ssize_t n) {
   if (n > 0) o.mutate(args[0], "something is changed");
 }
 void updates(Observer& o, Args args, Py_ssize_t n) {
   if (n > 0) o.mutate(args[0], "something is changed");
+  if (n > 1) (PyDict_Check(args[0]) ? iteratesPairs : iteratesKeys)(o, args + 1, n - 1);
+}
+void extends(Observer& o, Args args, Py_ssize_t n) {
+  mutates(o, args, n);
   if (n > 1) iterates(o, args + 1, n - 1);
 }
 void getsItem(Observer& o, Args args, Py_ssize_t n) {
@@ -195,7 +237,7 @@ void objectSetsAttribute(Observer& o, Args args, Py_ssize_t n) {
   PyRef dict(PyObject_GenericGetDict(args[0], nullptr));
   PyErr_Clear();
   o.readType(args[0]);
-  o.assign(args[0], dict.get(), args[1], args[2], what + " (" + PyUnicode_AsUTF8(args[1]) + ")");
+  o.assign(args[0], dict.get(), args[1], args[2], what + " (" + nameText(args[1]) + ")");
 }
 void lends(Observer& o, Args args, Py_ssize_t n) {
   if (n == 3) o.lend(args[0], args[1], args[2]);
@@ -267,8 +309,7 @@ void sorts(Observer& o, Args args, Py_ssize_t n) {
 }
 void sortsInPlace(Observer& o, Args args, Py_ssize_t n) {
   mutates(o, args, 1);
-  for (Py_ssize_t i = 1; i < n; ++i)
-    if (!isPlain(args[i]) && !PyFunction_Check(args[i])) o.refuse("sorting by a C function");
+  sorts(o, args, n);
 }
 void reduces(Observer& o, Args args, Py_ssize_t n) {
   if (n < 2) return;

@@ -30,8 +30,24 @@ void weighsFloats(Observer& o, Args args, Py_ssize_t n);
 void asksEach(Observer& o, Args args, Py_ssize_t n);
 void firstIterates(Observer& o, Args args, Py_ssize_t n);
 void mutates(Observer& o, Args args, Py_ssize_t n);
+/// `mutates` what comes second is the key, or the place, of.
+void mutatesKey(Observer& o, Args args, Py_ssize_t n);
+void mutatesAt(Observer& o, Args args, Py_ssize_t n);
+/// `list.remove`.
+void removes(Observer& o, Args args, Py_ssize_t n);
+/// Its items are compared with one.
+void searches(Observer& o, Args args, Py_ssize_t n);
+/// `iterates` what becomes keys of a set or a dict, or pairs of keys and values.
+void iteratesKeys(Observer& o, Args args, Py_ssize_t n);
+void iteratesPairs(Observer& o, Args args, Py_ssize_t n);
+/// What a set is asked whether it has.
+void asksKey(Observer& o, Args args, Py_ssize_t n);
+void hashed(Observer& o, Args args, Py_ssize_t n);
+/// `a is b`.
+void asksIdentity(Observer& o, Args args, Py_ssize_t n);
 /// `list.append`.
 void appends(Observer& o, Args args, Py_ssize_t n);
+void extends(Observer& o, Args args, Py_ssize_t n);
 void updates(Observer& o, Args args, Py_ssize_t n);
 void getsItem(Observer& o, Args args, Py_ssize_t n);
 void getsItemOrNone(Observer& o, Args args, Py_ssize_t n);

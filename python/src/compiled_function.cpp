@@ -96,6 +96,7 @@ PyRef record(Function& f, PyObject* const* args, Py_ssize_t n, PyObject* keyword
 struct Modes {
   bool grad = gradEnabled(), inference = inferenceMode();
   AutocastState::Place onCpu = autocastState().cpu, onGpu = autocastState().gpu;
+  bool kept = autocastState().cache;
   DType type = defaultDType();
   ComputeFlags flags = computeFlags();
   std::size_t axes = activeAxes().size();
@@ -138,6 +139,9 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
   for (const Tensor& t : outputs)
     if (observer.proved() && t.isPending() && metaOf(t) != nullptr && metaOf(t)->grad.defined())
       observer.refuse("a result has a gradient already");
+  for (const Tensor& t : call.tensors)
+    if (observer.proved() && observer.guards().names(t.impl()->storage.get()))
+      observer.refuse("an argument shares memory with a tensor that is reached by another way");
   if (!observer.proved()) return nullptr;
   std::vector<Scalar> scalars = call.scalars;
   scalars.insert(scalars.end(), active.values.begin(), active.values.end());
@@ -187,6 +191,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   session.strict = f.fullGraph;
   session.placeholders = placeholders;
   session.onGivenUp = [&](const char* why) {
+    const WithGil gil;  // a backward pass works without it
     // An operation that fails has an error of its own.
     if (f.fullGraph && *why != '\0' && std::string_view(why) != lazy::Session::kFails) {
       std::string line = userLineOutside();
@@ -213,7 +218,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
     } else {
       // An object of its own, by which it is known.
       owned.emplace_back(checked(PyFloat_FromDouble(PyFloat_AS_DOUBLE(args[i]))));
-      observer.track(owned.back().get(), tracer->scalar(call.scalars[next++].asDouble()));
+      observer.track(owned.back().get(), tracer->scalar(call.scalars[next++].asDouble()), args[i]);
     }
     passed.push_back(owned.back().get());
   }

@@ -1,5 +1,6 @@
 #include "python/src/func_bindings.h"
 
+#include <array>
 #include <memory>
 
 #include "autograd/functional.h"
@@ -7,6 +8,7 @@
 #include "eager/batch.h"
 #include "eager/ops.h"
 #include "python/src/arg_parser.h"
+#include "python/src/observer.h"
 #include "python/src/py_tensor.h"
 
 namespace tandem::python {
@@ -99,6 +101,7 @@ PyObject* transformed(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     auto call = [f](std::span<const Tensor> points) {
       PyRef in(checked(wrap(points)));
+      beforeCall(f, std::array{in.get()}.data(), 1);
       PyRef out(checked(PyObject_CallOneArg(f, in.get())));
       return listOf(out.get());
     };

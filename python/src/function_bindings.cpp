@@ -13,6 +13,7 @@
 #include "autograd/autograd.h"
 #include "autograd/function.h"
 #include "python/src/arg_parser.h"
+#include "python/src/observer.h"
 #include "python/src/py_tensor.h"
 
 namespace tandem::python {
@@ -112,6 +113,7 @@ class PythonFunction final : public FunctionMaker {
         wrapped.emplace_back(checked(wrap(t)));
         arguments.push_back(wrapped.back().get());
       }
+      beforeCall(call.get(), arguments.data(), static_cast<Py_ssize_t>(arguments.size()));
       PyRef result(checked(PyObject_Vectorcall(call.get(), arguments.data(), arguments.size(), nullptr)));
       return gradientsOf(result.get(), name, count);
     });

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "autograd/meta.h"
 #include "python/src/py_tensor.h"
 #include "python/src/tracked_numbers.h"
 
@@ -107,7 +106,11 @@ bool isPlain(PyObject* o) {
 // ---- values --------------------------------------------------------------------------------------------------------
 
 Held::Held(PyObject* o) : object_(o) {
-  if (o == nullptr || isContainer(o)) return;
+  if (o == nullptr) return;
+  if (isContainer(o)) {
+    container_ = Py_TYPE(o);
+    return;
+  }
   if (!isPlain(o) && PyType_SUPPORTS_WEAKREFS(Py_TYPE(o))) {
     keeper_ = PyRef(PyWeakref_NewRef(o, nullptr));
     weak_ = static_cast<bool>(keeper_);
@@ -159,7 +162,11 @@ void GuardSet::item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* va
   if (fresh) {
     DictGuard g;
     g.owned = owner != nullptr;
-    if (g.owned) g.owner = held(owner);
+    if (g.owned) {
+      g.owner = held(owner);
+      g.type = Py_TYPE(owner);
+      forgetClassOf(owner);
+    }
     g.dict = dict;
     if (!g.owned) g.keeper = keeperOf(dict);
     order_.emplace_back(Kind::Dict, it->second);
@@ -236,10 +243,18 @@ void GuardSet::classOf(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   if (type == tensorType) return;  // of a tensor that stays, its own guard
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) != 0) return;
-  if (!isNew(Kind::Class, object, nullptr)) return;
+  if (dictOf_.contains(holderOf(object, nullptr)) || !isNew(Kind::Class, object, nullptr)) return;
   order_.emplace_back(Kind::Class, static_cast<std::uint32_t>(places_.size()));
   places_.push_back({held(object), static_cast<Py_ssize_t>(offsetof(PyObject, ob_type)),
                      held(reinterpret_cast<PyObject*>(type)), true, false});
+}
+
+void GuardSet::forgetClassOf(PyObject* object) {
+  if (isNew(Kind::Class, object, nullptr)) return;
+  auto last = std::find_if(order_.rbegin(), order_.rend(), [&](const auto& guard) {
+    return guard.first == Kind::Class && places_[guard.second].owner.get() == object;
+  });
+  if (last != order_.rend()) order_.erase(std::next(last).base());
 }
 
 void GuardSet::type(PyTypeObject* type) {
@@ -287,74 +302,6 @@ bool GuardSet::CallGuard::holds() const {
   return now && Held(result.get()).is(now.get());
 }
 
-namespace {
-constexpr std::uint32_t kRequiresGrad = 1;
-std::uint32_t flagsOf(const TensorImpl* t) {
-  const AutogradMeta* m = metaOf(t);
-  return (t->requiresGrad ? kRequiresGrad : 0) | (t->untracked ? 2 : 0) | (t->inference ? 4 : 0) | (t->batch ? 8 : 0) |
-         (m != nullptr && m->gradFn ? 16 : 0) | (m != nullptr && m->retainsGrad ? 32 : 0) |
-         (t->pyObject != nullptr && Py_TYPE(static_cast<PyObject*>(t->pyObject)) == tensorType ? 64 : 0);
-}
-/// Numbers of hooks are given out once, so their sum tells lists apart that differ by one added or removed.
-std::uint64_t hooksOf(const TensorImpl* t) {
-  const AutogradMeta* m = metaOf(t);
-  std::uint64_t sum = 0;
-  if (m == nullptr) return sum;
-  if (m->hooks)
-    for (const auto& h : *m->hooks) sum = sum * 31 + h.id;
-  if (m->afterAccumulate)
-    for (const auto& h : *m->afterAccumulate) sum = sum * 31 + h.id + 7;
-  return sum;
-}
-}  // namespace
-
-GuardSet::TensorGuard::TensorGuard(PyObject* o, const TensorImpl* t, bool isBase)
-    : tensor(o), impl(t), history(isBase && metaOf(t) != nullptr ? metaOf(t)->gradFn.get() : nullptr),
-      windowChanges(t->windowChanges), flags(flagsOf(t)), hooks(hooksOf(t)), shape(t->shape), strides(t->strides),
-      offset(t->offset), dtype(t->dtype), storage(t->storage.get()), base(t->viewBase.get()) {}
-
-bool GuardSet::TensorGuard::sameWindow() const {
-  return impl->storage.get() == storage && impl->offset == offset && impl->dtype == dtype && impl->shape == shape &&
-         impl->strides == strides && impl->viewBase.get() == base;
-}
-
-bool GuardSet::TensorGuard::holds() {
-  if (tensor.dead()) return false;
-  if (impl->windowChanges != windowChanges) {
-    if (!sameWindow()) return false;
-    windowChanges = impl->windowChanges;
-  }
-  if (history != nullptr && (metaOf(impl) == nullptr || metaOf(impl)->gradFn.get() != history)) return false;
-  return flagsOf(impl) == flags && (metaOf(impl) == nullptr ? hooks == 0 : hooksOf(impl) == hooks);
-}
-
-void GuardSet::tensor(PyObject* tensor) {
-  if (!isNew(Kind::Tensor, tensor, nullptr)) return;
-  order_.emplace_back(Kind::Tensor, static_cast<std::uint32_t>(tensors_.size()));
-  const TensorImpl* t = tensorOf(tensor).impl();
-  tensors_.emplace_back(tensor, t, false);
-  if (t->viewBase == nullptr) return;
-  order_.emplace_back(Kind::Tensor, static_cast<std::uint32_t>(tensors_.size()));
-  tensors_.emplace_back(tensor, t->viewBase.get(), true);
-}
-
-void GuardSet::expectLeaf(PyObject* tensor) {
-  const TensorImpl* t = tensorOf(tensor).impl();
-  for (TensorGuard& g : tensors_)
-    if (g.impl == t && g.tensor.is(tensor)) g.flags |= kRequiresGrad;
-}
-
-bool GuardSet::names(const TensorImpl* t) const {
-  return std::any_of(tensors_.begin(), tensors_.end(), [&](const TensorGuard& g) { return g.impl == t; });
-}
-
-TensorImpl* GuardSet::alike(TensorImpl* t) const {
-  if (names(t)) return t;
-  for (const TensorGuard& g : tensors_)
-    if (g.storage == t->storage.get() && g.dtype == t->dtype) return const_cast<TensorImpl*>(g.impl);
-  return nullptr;
-}
-
 // ---- checking ------------------------------------------------------------------------------------------------------
 
 PyObject* NumberPlace::read() const {
@@ -367,6 +314,7 @@ PyObject* NumberPlace::read() const {
 
 std::string ChangingNumbers::textOf(PyObject* name) {
   const char* s = name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+  if (s == nullptr) PyErr_Clear();
   return s != nullptr ? s : "";
 }
 
@@ -377,7 +325,7 @@ bool GuardSet::Item::holds(PyObject* now) const {
 
 PyObject* GuardSet::DictGuard::current() const {
   if (!owned) return dict;
-  return owner.dead() ? nullptr : dictOf(owner.get());
+  return owner.dead() || Py_TYPE(owner.get()) != type ? nullptr : dictOf(owner.get());
 }
 
 bool GuardSet::DictGuard::holds() {

@@ -29,7 +29,9 @@ class Held {
   Held() = default;
   explicit Held(PyObject* o);
   /// Is `now` this object, or an equal plain value?
-  [[nodiscard]] bool is(PyObject* now) const { return now == object_ ? !dead() : equalPlain(now); }
+  [[nodiscard]] bool is(PyObject* now) const {
+    return now != object_ ? equalPlain(now) : weak_ ? !dead() : keeper_ || Py_TYPE(now) == container_;
+  }
   [[nodiscard]] bool dead() const;
   /// Borrowed; for a container valid only while its place holds it.
   [[nodiscard]] PyObject* get() const { return object_; }
@@ -42,6 +44,8 @@ class Held {
   PyObject* object_ = nullptr;
   PyRef keeper_;  // the object itself, or a weak reference to it; null for containers
   bool weak_ = false;
+  // The type of a container: where one died another may lie, whose content is guarded as far as it was read.
+  PyTypeObject* container_ = nullptr;
 };
 
 /// Changes whenever an attribute of the class or of a base does; 0 where the interpreter does not count.
@@ -75,8 +79,8 @@ class ChangingNumbers {
 
 class GuardSet {
  public:
-  /// `dict[key]`; `value` null: there is none. `owner`: the object whose `__dict__` it is, or null. `any`: every float
-  /// will do.
+  /// `dict[key]`; `value` null: there is none. `owner`: the object whose `__dict__` it is, whose class is guarded, too,
+  /// or null. `any`: every float will do.
   void item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, bool any = false);
   /// Is the item one of those?
   [[nodiscard]] bool hasItem(PyObject* owner, PyObject* dict, PyObject* key) const;
@@ -123,6 +127,8 @@ class GuardSet {
   [[nodiscard]] bool names(PyObject* o) const { return values_.contains(o); }
   /// Is `t` one of the guarded tensors, or what one of them is a view of?
   [[nodiscard]] bool names(const TensorImpl* t) const;
+  /// Is the memory that of a guarded tensor?
+  [[nodiscard]] bool names(const Storage* memory) const;
   /// `t`, if it is one of those, or one of the same memory and dtype; null if there is none.
   [[nodiscard]] TensorImpl* alike(TensorImpl* t) const;
   [[nodiscard]] std::size_t size() const { return order_.size(); }
@@ -154,8 +160,9 @@ class GuardSet {
   };
   struct DictGuard {
     Held owner;
-    PyObject* dict = nullptr;  // where there is no owner
-    PyRef keeper;              // of a dict that no guard leads to
+    PyObject* dict = nullptr;      // where there is no owner
+    PyTypeObject* type = nullptr;  // of the owner
+    PyRef keeper;                  // of a dict that no guard leads to
     bool owned = false;
     std::uint64_t version = 0;
     std::vector<Item> items;
@@ -216,6 +223,8 @@ class GuardSet {
   static constexpr std::size_t kNone = ~std::size_t{0};
   [[nodiscard]] std::size_t firstBroken();
   bool isNew(Kind kind, const void* object, const void* key);
+  /// Of an object that has a guard of its attributes, that guard says it.
+  void forgetClassOf(PyObject* object);
   Held held(PyObject* o);
   [[nodiscard]] PyRef keeperOf(PyObject* container) const {
     return names(container) ? PyRef() : PyRef::borrow(container);

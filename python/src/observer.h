@@ -62,8 +62,8 @@ class Observer {
   void cover(PyObject* argument);
   /// An argument that is another tensor now than before, with other dims or another history; empty if none is.
   std::string changedArgument() { return arguments_.broken(); }
-  /// `number`, a float object that nobody else has, stands for a slot.
-  void track(PyObject* number, const Scalar& slot);
+  /// `number`, a float object that nobody else has, stands for a slot, and for the object `original`, if there is one.
+  void track(PyObject* number, const Scalar& slot, PyObject* original = nullptr);
   /// Watches from here to `stop`, beginning with the call of `callable`.
   void start(PyObject* callable, PyObject* const* args, Py_ssize_t n);
   void stop();
@@ -177,6 +177,18 @@ class Observer {
   /// The method `name` of the class of `o` is about to be run by the interpreter: Python's code, or what is understood.
   bool special(PyObject* o, const char* name);
   void mutate(PyObject* o, const char* what);
+  /// Is it asked whether `a` is `b`?
+  void identity(PyObject* a, PyObject* b);
+  /// It is made a key, or looked up as one.
+  void hashes(PyObject* o);
+  /// Tensors among the keys of a dict, or the items of another container, or what comes first in those, are keys.
+  void hashesTensors(PyObject* container, bool pairs = false);
+  /// Its hash itself is asked for.
+  void hashOf(PyObject* o);
+  /// It stands for a place in a list or text, or is a slice of them.
+  void index(PyObject* key);
+  /// The items of a container, which was read, are compared with one that may be among them.
+  void searched(PyObject* container, PyObject* item);
   void readType(PyObject* o);
   /// Guards the functions that C enters as special methods of a class: a function may get other code, as those of a
   /// module do that is reloaded.
@@ -217,6 +229,10 @@ class Observer {
   void wake();
   /// Numbers are like others from here on.
   void revealNumbers();
+  /// A number that stands for another is an object of its own: is it asked which one it is?
+  [[nodiscard]] bool asksNumber(PyObject* a, PyObject* b) const;
+  /// The identity of a number is asked: from here on the body has the objects that it was given.
+  void giveBack(Frame& f);
   void instruction(Frame& f, int op, int arg);
   void unary(Frame& f, int op);
   void arithmetic(Frame& f, int how);
@@ -232,7 +248,13 @@ class Observer {
   bool isChanging(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value);
   void value(PyObject* v);
   void compared(PyObject* o, int depth = 0);
+  /// Is it a tensor that was there before, and no argument?
+  [[nodiscard]] bool wasThere(PyObject* tensor) const;
   void typeAttribute(PyTypeObject* type, PyObject* name);
+  void moduleAttribute(PyObject* module, PyObject* name);
+  /// A place in an object of a C type that is read under this name becomes a guard; false: it has none.
+  bool field(PyObject* o, PyObject* name);
+  void understoodAttribute(PyObject* o, PyObject* name);
   void tensorAttribute(PyObject* o, PyObject* name);
   void callEx(Frame& f, int keywords);
   bool callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n);
@@ -262,6 +284,7 @@ class Observer {
     PyRef object;
     std::optional<Scalar> slot;
     Tensor read;
+    PyRef original;
     bool asked = false;  // for its value
   };
   std::unordered_map<PyObject*, Number> tracked_;
@@ -283,6 +306,7 @@ class Observer {
   std::unordered_map<PyObject*, std::pair<PyRef, PyRef>> variables_;  // likewise: the variable, and what it had
   std::string readBefore_;  // the first assignment of what was read before, with its line
   bool mayAssign_ = true;
+  bool hashesArgument_ = false, hashesOther_ = false;  // a tensor among the arguments, or one that was there before
   std::unordered_map<PyFrameObject*, Pending> pending_;
   std::unordered_map<PyCodeObject*, Code> codes_;
   std::unordered_map<PyFrameObject*, int> reported_;  // the last instruction of each, or where it was entered
@@ -291,6 +315,11 @@ class Observer {
 
 /// The observer of this thread, if a function's body is being watched.
 extern thread_local constinit Observer* activeObserver;
+
+/// C++ is about to call what users wrote: Python's code is watched when it is entered, but not which code it is.
+inline void beforeCall(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
+  if (activeObserver != nullptr && activeObserver->proved()) (void)activeObserver->call(callable, args, n);
+}
 
 /// For messages: the class of an object, and a name.
 inline std::string typeName(PyObject* o) { return Py_TYPE(o)->tp_name; }

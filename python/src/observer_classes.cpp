@@ -2,6 +2,7 @@
 // read through a descriptor. C code that a class names as one of its special methods, or a property as its getter, is
 // called without an instruction that the observer sees.
 #include <Python.h>
+#include <string_view>
 #include <structmember.h>
 #include <unordered_map>
 
@@ -145,11 +146,75 @@ bool Observer::special(PyObject* o, const char* name) {
 }
 
 void Observer::askedClass(PyObject* o) {
-  if (PyTuple_Check(o))
+  if (isTuple(o)) {
+    iterate(o);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) askedClass(PyTuple_GET_ITEM(o, i));
+  }
+  if (std::string_view(Py_TYPE(o)->tp_name) == "types.UnionType") {
+    const PyRef classes(PyObject_GetAttrString(o, "__args__"));
+    PyErr_Clear();
+    if (classes) askedClass(classes.get());
+  }
   if (!PyType_Check(o)) return;
   guards_.type(Py_TYPE(o));
-  if (!specialsAreWatched(Py_TYPE(o))) refuse("a class of a class that is not understood");
+  if (!specialsAreWatched(Py_TYPE(o))) return refuse("a class of a class that is not understood");
+  static PyObject* const questions[] = {interned("__instancecheck__"), interned("__subclasscheck__")};
+  for (PyObject* question : questions)
+    if (PyObject* found = _PyType_Lookup(Py_TYPE(o), question); found != nullptr && PyFunction_Check(found))
+      (void)call(found, nullptr, 0);
+}
+
+bool Observer::field(PyObject* o, PyObject* name) {
+  PyObject* found = _PyType_Lookup(Py_TYPE(o), name);
+  if (found == nullptr || Py_TYPE(found) != &PyMemberDescr_Type) return false;
+  const PyMemberDef& member = *reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
+  if (member.type != T_OBJECT && member.type != T_OBJECT_EX) return false;
+  if (fresh(o) || covered(o)) return true;
+  guards_.slot(o, member.offset);
+  value(*reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + member.offset));
+  return true;
+}
+
+void Observer::understoodAttribute(PyObject* o, PyObject* name) {
+  if (std::string_view(Py_TYPE(o)->tp_name) == "types.GenericAlias") {
+    // `list[int].append` is that of `list`.
+    const PyRef origin(isSpecialName(name) ? nullptr : PyObject_GetAttrString(o, "__origin__"));
+    PyErr_Clear();
+    return origin ? attribute(origin.get(), name) : void();
+  }
+  // A `partial` has attributes of its own.
+  if (fresh(o) || field(o, name) || Py_TYPE(o)->tp_dictoffset == 0 || _PyType_Lookup(Py_TYPE(o), name) != nullptr)
+    return;
+  const PyRef dict(checked(PyObject_GenericGetDict(o, nullptr)));
+  PyObject* own = PyDict_GetItemWithError(dict.get(), name);
+  guards_.item(o, dict.get(), name, own);
+  value(own);
+}
+
+void Observer::moduleAttribute(PyObject* module, PyObject* name) {
+  static PyObject* const reader = interned("__getattribute__");
+  static PyObject* const otherwise = interned("__getattr__");
+  PyTypeObject* type = Py_TYPE(module);
+  PyObject* found = nullptr;
+  if (!PyModule_CheckExact(module)) {
+    if (!specialsAreWatched(type) || _PyType_Lookup(type, reader) != _PyType_Lookup(&PyModule_Type, reader))
+      return refuse("an attribute of a module of type " + typeName(module) + " is read (" + nameText(name) + ")");
+    readType(module);
+    found = _PyType_Lookup(type, name);
+    if (found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr) return through(found, module, name);
+  }
+  // The guard of an item is one of the module's class, too.
+  PyObject* dict = PyModule_GetDict(module);
+  PyObject* own = PyDict_GetItemWithError(dict, name);
+  guards_.item(module, dict, name, own);
+  if (own != nullptr) return value(own);
+  if (found != nullptr) {
+    through(found, module, name);
+    return value(found);
+  }
+  PyObject* function = PyDict_GetItemWithError(dict, otherwise);
+  guards_.item(module, dict, otherwise, function);
+  if (function != nullptr) (void)call(function, &name, 1);
 }
 
 void Observer::through(PyObject* found, PyObject* o, PyObject* name) {

@@ -1,5 +1,6 @@
 // What the observer makes of each of the interpreter's instructions. They differ by version: what all have in common,
 // or two versions, is one rule, and an instruction that has no rule is a refusal.
+#include <cmath>
 #include <cstring>
 #include <opcode.h>
 
@@ -105,7 +106,6 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case RETURN_GENERATOR:
   case JUMP_BACKWARD:
   case JUMP_BACKWARD_NO_INTERRUPT:
-  case CHECK_EXC_MATCH:
 #else
   case ROT_TWO:
   case ROT_THREE:
@@ -117,7 +117,6 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case JUMP_ABSOLUTE:
   case SETUP_FINALLY:
   case POP_BLOCK:
-  case JUMP_IF_NOT_EXC_MATCH:
 #endif
 #ifdef PRECALL
   case PRECALL:
@@ -147,26 +146,42 @@ void Observer::instruction(Frame& f, int op, int arg) {
     keywords_ = PyRef::borrow(PyTuple_GET_ITEM(f.code->co_consts, arg));
     return;
 #endif
+#ifdef CHECK_EXC_MATCH
+  case CHECK_EXC_MATCH:
+#else
+  case JUMP_IF_NOT_EXC_MATCH:
+#endif
+    return askedClass(f.peek(1));
   case RETURN_VALUE:
   case YIELD_VALUE: {
     // C code that called may ask whether it is empty.
     PyObject* o = f.peek(1);
     if (f.calledFromC && (PyList_CheckExact(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_Check(o))) iterate(o);
+    if (f.calledFromC && PyObject_CheckBuffer(o) != 0 && !PyBytes_CheckExact(o) && !isTensor(o))
+      return refuse("C code is given memory that others may write");
     if (f.calledFromC && (op == YIELD_VALUE || givesNumber(f.code))) guardNumber(o);
     return;
   }
   case SET_ADD:
-    return guardNumber(f.peek(1));
+    guardNumber(f.peek(1));
+    return hashes(f.peek(1));
   case MAP_ADD:
-    return guardNumber(f.peek(2));
+    guardNumber(f.peek(2));
+    return hashes(f.peek(2));
   case BUILD_TUPLE:
   case BUILD_LIST:
     return freshAfter(f, arg);
   case BUILD_SET:
-    for (int i = 1; i <= arg; ++i) guardNumber(f.peek(i));
+    for (int i = 1; i <= arg; ++i) {
+      guardNumber(f.peek(i));
+      hashes(f.peek(i));
+    }
     return freshAfter(f, arg);
   case BUILD_MAP:
-    for (int i = 1; i <= arg; ++i) guardNumber(f.peek(2 * i));
+    for (int i = 1; i <= arg; ++i) {
+      guardNumber(f.peek(2 * i));
+      hashes(f.peek(2 * i));
+    }
     return freshAfter(f, 2 * arg);
   case BUILD_CONST_KEY_MAP:
     return freshAfter(f, arg + 1);
@@ -238,11 +253,8 @@ void Observer::instruction(Frame& f, int op, int arg) {
     if (!fresh(f.peek(2))) refuse("a generator that was there before is resumed");
     return;
   case IS_OP:
-    // A number that stands for a slot is an object of its own.
-    for (int k : {1, 2})
-      if (PyObject* other = f.peek(3 - k); tracked_.contains(f.peek(k)) && (isFloat(other) || isInt(other)))
-        refuse("the identity of a number is asked");
-    return;
+    if (asksNumber(f.peek(2), f.peek(1))) return giveBack(f);
+    return identity(f.peek(2), f.peek(1));
   case GET_LEN:
     return length(f.peek(1));
   case UNARY_NOT:
@@ -307,6 +319,9 @@ void Observer::instruction(Frame& f, int op, int arg) {
 #endif
     return;
   case CONTAINS_OP:
+    // A NaN is found by what it is alone.
+    if (tracked_.contains(f.peek(2)) && isFloat(f.peek(2)) && std::isnan(PyFloat_AsDouble(f.peek(2))))
+      return giveBack(f);
     return contains(f.peek(1), f.peek(2));
   case BINARY_SUBSCR:
     subscript(f.peek(2), f.peek(1));
@@ -329,6 +344,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
 #endif
   case DELETE_SUBSCR:
     guardNumber(f.peek(1));
+    PyDict_Check(f.peek(2)) ? hashes(f.peek(1)) : index(f.peek(1));
     return mutate(f.peek(2), "an item is deleted");
 #if PY_VERSION_HEX >= 0x030C0000
   case LOAD_ATTR:
@@ -474,7 +490,8 @@ void Observer::intrinsic(Frame& f, int which) {
 #endif
 
 void Observer::loadGlobal(Frame& f, PyObject* name) {
-  if (!PyDict_Check(f.globals) || !PyDict_Check(f.builtins)) return refuse("the globals are no dict");
+  // Of a derived dict a `__getitem__` of its own is asked.
+  if (!PyDict_CheckExact(f.globals) || !PyDict_CheckExact(f.builtins)) return refuse("the globals are no plain dict");
   PyObject* found = PyDict_GetItemWithError(f.globals, name);
   guards_.item(nullptr, f.globals, name, found, isChanging(nullptr, f.globals, name, found));
   if (found == nullptr) {

@@ -1,13 +1,13 @@
 // Numbers whose values may be others at a later call (tracked_numbers.h), as a watched body meets them.
 #include "python/src/elements.h"
-#include "python/src/observer.h"
+#include "python/src/observer_frame.h"
 #include "python/src/py_tensor.h"
 #include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
 
-void Observer::track(PyObject* number, const Scalar& slot) {
-  tracked_.insert_or_assign(number, Number{PyRef::borrow(number), slot, {}});
+void Observer::track(PyObject* number, const Scalar& slot, PyObject* original) {
+  tracked_.insert_or_assign(number, Number{PyRef::borrow(number), slot, {}, PyRef::borrow(original)});
   disguise(number);
 }
 
@@ -40,7 +40,7 @@ PyObject* Observer::readNumber(const Tensor& t) {
   if (!read) return nullptr;
   PyRef number(checked(elementObject(t.dtype(), read->now.data())));
   if (PyLong_Check(number.get())) number = PyRef(ownInt(number.get()));
-  tracked_.insert_or_assign(number.get(), Number{number, {}, read->each});
+  tracked_.insert_or_assign(number.get(), Number{number, {}, read->each, {}});
   disguise(number.get());
   return number.release();
 }
@@ -62,6 +62,30 @@ PyObject* Observer::convertedNumber(PyObject* tensor, PyTypeObject* to) {
   PyObject* number = readNumber(tensorOf(tensor));
   if (number != nullptr) rest(number);
   return number;
+}
+
+bool Observer::asksNumber(PyObject* a, PyObject* b) const {
+  auto number = [](PyObject* o) { return isFloat(o) || isInt(o); };
+  return (tracked_.contains(a) && number(b)) || (tracked_.contains(b) && number(a));
+}
+
+void Observer::giveBack(Frame& f) {
+  refuse("the identity of a number is asked");
+  auto original = [&](PyObject*& o) {
+    auto it = o != nullptr ? tracked_.find(o) : tracked_.end();
+    if (it != tracked_.end() && it->second.original) Py_SETREF(o, Py_NewRef(it->second.original.get()));
+  };
+  for (int k = 1; k <= f.depth; ++k) original(f.top[-k]);
+  for (auto frame = PyRef::borrow(reinterpret_cast<PyObject*>(f.object)); frame;) {
+    auto* object = reinterpret_cast<PyFrameObject*>(frame.get());
+    const FrameView view = viewOf(object);
+    // Locals, and cells of its own and of outer functions.
+    for (PyObject** at = view.locals; at < view.base; ++at) {
+      original(*at);
+      if (*at != nullptr && PyCell_Check(*at)) original(reinterpret_cast<PyCellObject*>(*at)->ob_ref);
+    }
+    frame = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(object)));
+  }
 }
 
 void Observer::forgetReads() {

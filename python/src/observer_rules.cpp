@@ -40,8 +40,8 @@ bool isSet(PyObject* o) { return PyAnySet_CheckExact(o); }
 /// Values that never change and whose operators run no code of others.
 bool isConstant(PyObject* o) {
   return isPlain(o) || isDType(o) || isDevice(o) || (PyType_Check(o) && specialsAreWatched(Py_TYPE(o))) ||
-         PyRange_Check(o) || PySlice_Check(o) || PyFunction_Check(o) || PyCFunction_Check(o) || PyModule_Check(o) ||
-         PyCode_Check(o) || std::string_view(Py_TYPE(o)->tp_name) == "types.UnionType";
+         PyRange_Check(o) || PySlice_Check(o) || PyFunction_Check(o) || PyCFunction_Check(o) ||
+         PyModule_CheckExact(o) || PyCode_Check(o) || std::string_view(Py_TYPE(o)->tp_name) == "types.UnionType";
 }
 
 /// A place in objects of a C type, or a slot; of the class itself, it is itself.
@@ -148,9 +148,12 @@ void Observer::iterate(PyObject* o) {
     PyObject *k = nullptr, *v = nullptr;
     for (Py_ssize_t at = 0; PyDict_Next(o, &at, &k, &v) != 0;)
       if (!isLent(o, k)) value(v);
-    return;
+    return hashesTensors(o);
   }
-  if (isSet(o)) return guards_.set(o);
+  if (isSet(o)) {
+    guards_.set(o);
+    return hashesTensors(o);
+  }
   if (special(o, "__iter__")) return;
   refuse(isIterator(o) ? "an iterator that was there before is advanced"
                        : "an object of type " + typeName(o) + " is gone through");
@@ -158,6 +161,8 @@ void Observer::iterate(PyObject* o) {
 
 void Observer::dictItem(PyObject* dict, PyObject* key, bool absent) {
   guardNumber(key);
+  hashes(key);
+  if (isTensor(key) && covered(key)) hashesTensors(dict);
   if (fresh(dict) || covered(dict)) return;
   if (!isPlain(key) && !isTensor(key) && !isConstant(key) && Py_TYPE(key)->tp_hash != PyBaseObject_Type.tp_hash &&
       !PyTuple_CheckExact(key))
@@ -187,11 +192,14 @@ void Observer::subscript(PyObject* container, PyObject* key) {
     operand(container);
     return operand(key);
   }
-  guardNumber(key);
-  if (PyUnicode_CheckExact(container) || PyBytes_CheckExact(container) || PyRange_Check(container) || isSize(container))
-    return;
   if (isDict(container)) return dictItem(container, key);
-  if (PyList_CheckExact(container) || isTuple(container)) return iterate(container);
+  if (PyUnicode_CheckExact(container) || PyBytes_CheckExact(container) || PyRange_Check(container) || isSize(container))
+    return index(key);
+  if (PyList_CheckExact(container) || isTuple(container)) {
+    index(key);
+    return iterate(container);
+  }
+  guardNumber(key);
   if (special(container, "__getitem__")) return;
   refuse("an object of type " + typeName(container) + " is indexed");
 }
@@ -250,8 +258,9 @@ void Observer::contains(PyObject* container, PyObject* item) {
   if (PyUnicode_CheckExact(container)) return;
   if (PyList_CheckExact(container) || isTuple(container) || isSet(container) || isDictView(container)) {
     iterate(container);
-    if (isSet(container) || isConstant(item) || isTensor(item)) return;
-    if (isTuple(item) || isDerivedValue(item)) return binary(item, item);
+    if (isSet(container) || Py_TYPE(container) == &PyDictKeys_Type || Py_TYPE(container) == &PyODictKeys_Type)
+      return hashes(item);
+    if (isConstant(item) || isTensor(item) || isTuple(item) || isDerivedValue(item)) return searched(container, item);
   }
   if (special(container, "__contains__")) return;
   if (isTensor(container)) return operand(container), operand(item);
@@ -309,12 +318,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
   guardNumber(o);
   PyTypeObject* type = Py_TYPE(o);
   if (isTensor(o)) return tensorAttribute(o, name);
-  if (PyModule_CheckExact(o)) {
-    PyObject* dict = PyModule_GetDict(o);
-    PyObject* found = PyDict_GetItemWithError(dict, name);
-    guards_.item(o, dict, name, found);
-    return value(found);
-  }
+  if (PyModule_Check(o)) return moduleAttribute(o, name);
   if (PyType_Check(o)) return typeAttribute(reinterpret_cast<PyTypeObject*>(o), name);
   if (isConstant(o) || isSize(o) || PyList_CheckExact(o) || PyTuple_CheckExact(o) || isDict(o) || isSet(o) ||
       isDictView(o) || PyMethod_Check(o) || Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type) {
@@ -334,6 +338,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
       if (dict != nullptr) value(PyDict_GetItemWithError(dict, name));
     }
     if (PyMethod_Check(o)) attribute(PyMethod_GET_FUNCTION(o), name);
+    if (isDict(o)) (void)field(o, name);
     return;
   }
   if (type == &PySuper_Type) {
@@ -350,6 +355,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
       PyObject* found = behind && dict != nullptr ? PyDict_GetItemWithError(dict, name) : nullptr;
       if (found != nullptr) {
         PyRef self(PyObject_GetAttrString(o, "__self__"));
+        if (self.get() != cls.get()) readType(self.get());
         return isField(found) ? void() : through(found, self.get(), name);
       }
       behind = behind || base == after.get();
@@ -365,7 +371,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
   }
   const bool named = isTuple(o);
   if (!isPythonClass(type) && !named && !isDerivedValue(o)) {
-    if (understoodObject(o)) return;
+    if (understoodObject(o)) return understoodAttribute(o, name);
     return refuse("an attribute of an object of type " + typeName(o) + " is read (" + nameText(name) + ")");
   }
   readType(o);

@@ -49,8 +49,9 @@ void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
 }
 
 void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* v, const std::string& what) {
-  if (dict == nullptr || !PyUnicode_CheckExact(key)) return refuse(what);
-  const Place place(dict, PyUnicode_AsUTF8(key));
+  const char* name = dict != nullptr && PyUnicode_CheckExact(key) ? PyUnicode_AsUTF8(key) : nullptr;
+  if (name == nullptr) return refuse(what);
+  const Place place(dict, name);
   PyObject* holder = owner != nullptr ? owner : dict;
   if (!isLent(dict, key) && isThere(PyDict_GetItemWithError(dict, key), v)) {
     // The value that is there already is no change, as the tensor that `self.count += 1` and `counts["n"] += 1` give
@@ -65,7 +66,8 @@ void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* 
   const bool number = slotOf(v) != nullptr || (owner == nullptr && isPlain(v) && v != Py_None);
   if (lent_.contains(place) || covered(holder)) return refuse(what);
   if (!mayAssign_ || number) {
-    // Nobody assigns it again: at the end it must be what it was.
+    // Nobody assigns it again: at the end it must be what it was, at every call.
+    if (slotOf(v) != nullptr) guardNumber(v);
     if (isRestored(place)) return;
     if (places_.contains(place)) return refuse(what);
     PyObject* before = PyDict_GetItemWithError(dict, key);
@@ -166,6 +168,7 @@ bool Observer::contextsRepeat() {
     guardNumber(o);
     if (isPlain(o) || isDType(o) || isDevice(o) || isSize(o) || isFunctionHandle(o)) return true;
     if (!isTuple(o)) return false;
+    iterate(o);
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(o); ++k)
       if (!self(self, PyTuple_GET_ITEM(o, k))) return false;
     return true;
@@ -185,6 +188,8 @@ bool Observer::contextsRepeat() {
 void Observer::storeItem(PyObject* container, PyObject* key, PyObject* v) {
   if (isTensor(container)) return use(container), operand(key), operand(v);
   guardNumber(key);
+  if (PyDict_Check(container)) hashes(key);
+  if (PyList_CheckExact(container)) index(key);
   if (isPythonClass(Py_TYPE(container)) && special(container, "__setitem__")) return;
   // `counts[0] += 1` gives a list the tensor that it has.
   if (PyList_CheckExact(container) && !fresh(container) && isTensor(v) && PyLong_CheckExact(key)) {
@@ -201,7 +206,8 @@ void Observer::storeItem(PyObject* container, PyObject* key, PyObject* v) {
 }
 
 void Observer::lend(PyObject* dict, PyObject* key, PyObject* value) {
-  if (!PyDict_CheckExact(dict) || !PyUnicode_CheckExact(key)) return refuse("an item of another container is lent");
+  if (!PyDict_CheckExact(dict) || !PyUnicode_CheckExact(key) || PyUnicode_AsUTF8(key) == nullptr)
+    return refuse("an item of another container is lent");
   dictItem(dict, key);
   const std::pair place(dict, std::string(PyUnicode_AsUTF8(key)));
   const PyRef own = PyRef::borrow(PyDict_GetItemWithError(dict, key));
@@ -211,7 +217,12 @@ void Observer::lend(PyObject* dict, PyObject* key, PyObject* value) {
 
 bool Observer::isLent(PyObject* dict, PyObject* key) const {
   if ((lent_.empty() && places_.empty()) || !PyUnicode_CheckExact(key)) return false;
-  const Place place(dict, PyUnicode_AsUTF8(key));
+  const char* name = PyUnicode_AsUTF8(key);
+  if (name == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  const Place place(dict, name);
   return lent_.contains(place) || places_.contains(place);
 }
 

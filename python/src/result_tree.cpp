@@ -44,6 +44,7 @@ class ResultTree::Reader {
       tensor(n, o);
     } else if (isTuple(o) && !isSize(o)) {
       n.kind = Kind::Tuple;
+      observer_.iterate(o);  // another one may lie where it lay
       if (!PyTuple_CheckExact(o)) n.constant = Held(reinterpret_cast<PyObject*>(Py_TYPE(o)));
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
         n.children.push_back(read(PyTuple_GET_ITEM(o, i), depth + 1));

@@ -27,7 +27,7 @@ PyObject* numberOf(const NumberSource& source, PyObject* value) {
   for (std::size_t i = 0; i < w.sources.size(); ++i)
     if (w.sources[i].sameAs(source)) return Py_NewRef(w.numbers[i].get());
   PyRef number(checked(PyFloat_FromDouble(d)));
-  w.observer->track(number.get(), w.tracer->scalar(d));
+  w.observer->track(number.get(), w.tracer->scalar(d), value);
   w.sources.push_back(source);
   w.values.emplace_back(d);
   w.numbers.push_back(number);

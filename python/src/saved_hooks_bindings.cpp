@@ -1,6 +1,9 @@
 // Saved-tensor hooks written in Python.
+#include <array>
+
 #include "autograd/saved_hooks.h"
 #include "python/src/autograd_bindings.h"
+#include "python/src/observer.h"
 #include "python/src/py_tensor.h"
 
 namespace tandem::python {
@@ -12,6 +15,7 @@ class PackedObject final : public PackedTensor {
   PackedObject(SharedObject unpack, PyObject* packed) : unpack_(std::move(unpack)), packed_(packed) {}
   Tensor unpack() override {
     WithGil gil;
+    beforeCall(unpack_.get(), std::array{packed_.get()}.data(), 1);
     PyRef result(checked(PyObject_CallOneArg(unpack_.get(), packed_.get())));
     if (!isTensor(result.get()))
       fail<TypeError>("Output of saved tensor unpack_hook expected to be a Tensor but got result of type ",
@@ -30,6 +34,7 @@ class PythonHooks final : public SavedTensorHooks {
   Ref<PackedTensor> pack(const Tensor& t) override {
     WithGil gil;
     PyRef argument(checked(wrap(t)));
+    beforeCall(pack_.get(), std::array{argument.get()}.data(), 1);
     PyRef packed(checked(PyObject_CallOneArg(pack_.get(), argument.get())));
     return new PackedObject(unpack_, packed.get());
   }

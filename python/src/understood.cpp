@@ -37,7 +37,7 @@ constexpr Named kBuiltins[] = {
     {"setattr", {setsAttribute, false, true}},
     {"id", {identity}},
     {"repr ascii format", {asText}},
-    {"hash", {pure}},
+    {"hash", {hashed}},
 };
 constexpr Named kMath[] = {
     {"acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist erf erfc exp exp2 expm1 "
@@ -52,7 +52,7 @@ constexpr Named kOperator[] = {
     {"add sub mul truediv floordiv mod neg pos and_ or_ xor invert matmul pow eq ne lt le gt ge iadd isub imul "
      "itruediv",
      {arithmetic}},
-    {"is_ is_not", {nothing}},
+    {"is_ is_not", {asksIdentity}},
     {"truth not_", {asksTruth}},
     {"getitem", {subscripts}},
     {"contains", {asksContains}},
@@ -61,26 +61,27 @@ constexpr Named kOperator[] = {
 // What an abstract class says of another one, as isinstance() asks it.
 constexpr Named kAbstract[] = {{"_abc_instancecheck _abc_subclasscheck", {asksAbstract}}};
 constexpr Named kFunctools[] = {{"reduce", {reduces}}};
-constexpr Named kList[] = {{"append", {appends, false, true}},
-                           {"extend insert pop remove clear reverse", {mutates}},
-                           {"sort", {sortsInPlace}},
-                           {"copy", {firstIterates, true}},
-                           {"index count", {firstIterates}},
-                           {"__getitem__", {subscripts}},
-                           {"__len__ __contains__", {firstIterates}}};
+constexpr Named kList[] = {{"append", {appends, false, true}}, {"extend", {extends}},
+                           {"insert pop", {mutatesAt}},        {"remove", {removes}},
+                           {"clear reverse", {mutates}},       {"sort", {sortsInPlace}},
+                           {"copy", {firstIterates, true}},    {"index count __contains__", {searches}},
+                           {"__getitem__", {subscripts}},      {"__len__", {firstIterates}}};
 constexpr Named kDict[] = {{"get", {getsItemOrNone}},
                            {"__getitem__", {getsItem}},
                            {"__contains__", {getsItemOrNone}},
                            {"keys values items copy __reversed__", {firstIterates, true}},
                            {"__len__ __iter__", {firstIterates}},
                            {"update", {updates}},
-                           {"setdefault pop popitem clear __setitem__ __delitem__ move_to_end", {mutates}},
-                           {"fromkeys", {iterates, true}}};
-constexpr Named kSet[] = {{"add discard remove pop clear", {mutates}},
+                           {"setdefault pop popitem clear __setitem__ __delitem__ move_to_end", {mutatesKey}},
+                           {"fromkeys", {iteratesKeys, true}}};
+constexpr Named kSet[] = {{"add discard remove pop clear", {mutatesKey}},
                           {"update difference_update intersection_update symmetric_difference_update", {updates}},
-                          {"union intersection difference symmetric_difference copy", {iterates, true}},
-                          {"isdisjoint issubset issuperset __contains__ __len__", {iterates}}};
-constexpr Named kTuple[] = {{"index count __len__ __getitem__ __contains__", {firstIterates}}};
+                          {"union intersection difference symmetric_difference copy", {iteratesKeys, true}},
+                          {"isdisjoint issubset issuperset", {iteratesKeys}},
+                          {"__contains__", {asksKey}},
+                          {"__len__", {firstIterates}}};
+constexpr Named kTuple[] = {
+    {"index count __contains__", {searches}}, {"__getitem__", {subscripts}}, {"__len__", {firstIterates}}};
 constexpr Named kGenerator[] = {{"send close throw __next__", {advances}}};
 constexpr Named kVariable[] = {{"get", {asksVariable}}, {"set reset", {setsVariable, true, true}}};
 constexpr Named kNumber[] = {
@@ -241,6 +242,8 @@ bool callPartial(Observer& o, PyObject* partial, Args args, Py_ssize_t n, bool& 
   PyObject *k = nullptr, *v = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(keywords.get(), &at, &k, &v) != 0;) all.push_back(v);
   if (!o.fresh(partial)) {
+    static PyObject* const parts[] = {interned("func"), interned("args"), interned("keywords")};
+    for (PyObject* part : parts) o.attribute(partial, part);
     o.items(bound.get());
     o.iterate(keywords.get());
   }
@@ -317,7 +320,8 @@ bool understoodFunction(Observer& o, PyObject* callable, Args args, Py_ssize_t n
   }
   // Those that take or hand on what containers hold ask nothing of it.
   const bool handsOn = rule.apply == getsItem || rule.apply == getsItemOrNone || rule.apply == subscripts ||
-                       rule.apply == updates || (rule.apply == firstIterates && rule.makesFresh);
+                       rule.apply == updates || rule.apply == extends ||
+                       (rule.apply == firstIterates && rule.makesFresh);
   if (!rule.handsOn)
     for (Py_ssize_t i = 0; i < n; ++i) o.guardRead(args[i]);
   if (rule.apply != asksClass && rule.apply != length && rule.apply != makesLeaf)
@@ -381,9 +385,9 @@ void initUnderstood(PyObject* module) {
   static constexpr Named object[] = {{"__setattr__", {objectSetsAttribute, false, true}},
                                      {"__init__ __init_subclass__", {nothing}},
                                      {"__getattribute__", {getsAttribute}},
-                                     {"__eq__ __ne__ __hash__", {asksClass}}};
+                                     {"__eq__ __ne__ __hash__", {asksIdentity}}};
   addType(PyBaseObject_Type, object);
-  static constexpr Named dictSlots[] = {{"__setitem__ __delitem__", {mutates}}};
+  static constexpr Named dictSlots[] = {{"__setitem__ __delitem__", {mutatesKey}}};
   addType(PyDict_Type, dictSlots);
 
   partialType = typeNamed("functools", "partial");
@@ -392,9 +396,11 @@ void initUnderstood(PyObject* module) {
   methodWrapperType = typeNamed("types", "MethodWrapperType");
   cachedType = typeNamed("functools", "_lru_cache_wrapper");
   auto& types = typeRules();
-  for (PyTypeObject* t : {&PyList_Type, &PyTuple_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type, &PyEnum_Type,
-                          &PyZip_Type, &PyReversed_Type, &PyODict_Type, typeNamed("collections", "defaultdict")})
+  for (PyTypeObject* t : {&PyList_Type, &PyTuple_Type, &PyEnum_Type, &PyZip_Type, &PyReversed_Type})
     types[t] = {iterates, true};
+  for (PyTypeObject* t : {&PySet_Type, &PyFrozenSet_Type}) types[t] = {iteratesKeys, true};
+  for (PyTypeObject* t : {&PyDict_Type, &PyODict_Type, typeNamed("collections", "defaultdict")})
+    types[t] = {iteratesPairs, true};
   for (const char* name : {"count", "repeat", "chain", "islice", "product", "accumulate", "combinations",
                            "permutations", "cycle", "starmap", "takewhile", "zip_longest", "pairwise"})
     types[typeNamed("itertools", name)] = {iterates, true};
