@@ -110,7 +110,17 @@ bool CompiledTrace::fits(std::span<const Tensor> arguments) const {
       others.push_back(s);
     }
   }
-  return allDiffer({others.data(), others.size()});
+  return allDiffer({others.data(), others.size()}) && !(writesInputs && writesForeign(arguments));
+}
+
+bool CompiledTrace::writesForeign(std::span<const Tensor> arguments) const {
+  auto memoryOf = [&](const Source& s) -> const Storage& { return *inputOf(s, arguments)->storage; };
+  return std::ranges::any_of(inputs, [&](const Source& one) {
+    if (one.constant || !memoryOf(one).isShared()) return false;
+    return std::ranges::any_of(inputs, [&](const Source& other) {
+      return !other.constant && (one.writes > 0 || other.writes > 0) && memoryOf(one).overlaps(memoryOf(other));
+    });
+  });
 }
 
 namespace {

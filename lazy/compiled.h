@@ -84,6 +84,7 @@ struct CompiledTrace {
   std::vector<Fresh> fresh;
   std::vector<Made> made;             // bases before their views
   std::vector<std::int32_t> results;  // among `made`; -1: none
+  bool writesInputs = false;          // any of them
   bool resultsAreMade = false;        // each of `made` in its order
   std::vector<SetGrad> grads;
   std::vector<GradGuard> gradGuards;
@@ -134,6 +135,9 @@ struct CompiledTrace {
     for (const auto& g : gradGuards) one(g.outer);
     for (const auto& p : tapeInputs) one(p);
   }
+  /// Does a call write memory that two of its inputs look at by storages of their own, as two that NumPy's array was
+  /// given to? The plan takes their elements for different ones.
+  [[nodiscard]] bool writesForeign(std::span<const Tensor> arguments) const;
   /// One call. `scalars` are the run-time scalar arguments. Results in the order they were returned.
   [[nodiscard]] std::vector<Tensor> run(std::span<const Tensor> arguments, std::span<const Scalar> scalars) const;
 

@@ -20,7 +20,22 @@ std::int32_t Session::slotOf(const Scalar& s) {
   return trace_.addSlot(slot);
 }
 
+namespace {
+constexpr const char* kForeign = "memory is written that another tensor looks at by a storage of its own, as two do "
+                                 "that were made of one NumPy array";
+}  // namespace
+
+const SessionInput* Session::overlapping(const Storage& s) const {
+  auto it = std::ranges::find_if(inputs_, [&](const SessionInput& in) { return in.storage->overlaps(s); });
+  return it != inputs_.end() ? &*it : nullptr;
+}
+
 std::int32_t Session::addInput(const Tensor& root, Storage* storage) {
+  if (tracing_)
+    if (const SessionInput* other = overlapping(*storage); other != nullptr && other->storage->isPending()) {
+      giveUp(kForeign);
+      flush();
+    }
   SessionInput in;
   in.storage = Ref<Storage>(storage);
   in.versionBefore = storage->version;
@@ -234,6 +249,10 @@ void Session::recordWrite(const Tensor& into, const Tensor& value) {
     before = resets_;
     v = valueOf(value);
     (void)valueOf(into);
+    if (tracing_ && overlapping(*into.impl()->storage) != nullptr) {
+      giveUp(kForeign);
+      flush();
+    }
   } while (before != resets_);
   write(into, v);
   endShared();

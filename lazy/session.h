@@ -208,6 +208,8 @@ class Session final : public Recorder {
   /// trace and the storage a fresh one, so that what is written to it does not outlive the call.
   void adopt(const Tensor& t);
   std::int32_t addInput(const Tensor& root, Storage* storage);
+  /// An input on some of the same memory by another storage; null if there is none.
+  [[nodiscard]] const SessionInput* overlapping(const Storage& s) const;
   static Content* contentOf(const Storage* s) { return static_cast<Content*>(s->pending()); }
   [[nodiscard]] std::uint64_t dataDimsOf(const Tensor& t) const;
   [[nodiscard]] std::uint64_t dataDimsOf(const OpFacts& f, std::span<const Operand> operands,

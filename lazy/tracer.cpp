@@ -11,14 +11,22 @@ Tracer::Tracer(std::span<const Tensor> arguments, std::span<Storage* const> whol
     : session_(std::make_unique<Session>(true)), arguments_(arguments.begin(), arguments.end()),
       recorderBefore_(activeRecorder), observerBefore_(gradObserver) {
   for (Storage* s : whole) session_->takeWhole(s);
-  for (const Tensor& t : arguments_) {
-    t.materialize();
-    session_->addArgument(t);
-    argumentEdges_.push_back(t.requiresGrad() ? gradEdge(t) : Edge{});
-  }
+  for (const Tensor& t : arguments_) take(t);
   firstSequence_ = Node::takeSequence();
   activeRecorder = session_.get();
   gradObserver = this;
+}
+
+void Tracer::take(const Tensor& t) {
+  if (t.isPending()) t.impl()->storage->pending()->materialize();
+  session_->addArgument(t);
+  argumentEdges_.push_back(t.requiresGrad() ? gradEdge(t) : Edge{});
+}
+
+void Tracer::addArgument(const Tensor& t, bool whole) {
+  if (whole) session_->takeWhole(t.impl()->storage.get());
+  take(t);
+  arguments_.push_back(t);
 }
 
 void Tracer::stop() {
@@ -250,6 +258,7 @@ bool Tracer::findInputs(CompiledTrace& c, std::string& reason) const {
       source.memory = inputs[k].storage.get();
       c.memories.findOrAdd(source.memory, static_cast<std::uint32_t>(k));
     }
+    c.writesInputs = c.writesInputs || source.writes > 0;
     c.inputs.push_back(source);
   }
   return true;

@@ -24,6 +24,9 @@ class Tracer final : public GradObserver {
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
+  /// One more argument, which a later call finds elsewhere. Nothing that was recorded uses it yet. RestartTrace where
+  /// it is another window on memory that was met before, unless that is taken `whole`.
+  void addArgument(const Tensor& t, bool whole);
   /// The next run-time scalar argument.
   Scalar scalar(double value);
   /// Ends the recording of a body whose calls a plan may stand for, compiles it, and, unless it is `dry`, runs it for
@@ -42,6 +45,13 @@ class Tracer final : public GradObserver {
   /// The run failed in `finish`, before anything that others can see was written: takes back `.grad` attributes and
   /// versions.
   void undo();
+  /// Calls `visit` with every tensor that a later call brings itself, on memory of its own: arguments, gradients.
+  template <class F>
+  void visitBrought(F&& visit) const {
+    for (const Tensor& t : arguments_) visit(t.impl());
+    for (const auto& [number, owner] : gradInputs_)
+      visit(session_->inputs()[static_cast<std::size_t>(number)].root.get());
+  }
 
   void onRead(TensorImpl* tensor) override;
   void onWrite(TensorImpl* tensor) override;
@@ -59,6 +69,7 @@ class Tracer final : public GradObserver {
     bool written = false;
     bool dropped = false;
   };
+  void take(const Tensor& argument);
   Grad& gradOf(TensorImpl* tensor);
   OuterTensor outerTensor(TensorImpl* t) const;
   CompiledTrace::Made describe(const Tensor& t, const std::vector<Content*>& fresh) const;

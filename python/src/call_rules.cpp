@@ -171,7 +171,7 @@ void asksIdentity(Observer& o, Args args, Py_ssize_t n) {
   if (n == 1) o.hashOf(args[0]);
 }
 void appends(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 0) o.mutate(args[0], "something is changed");
+  if (n == 2) o.append(args[0], args[1]);
 }
 void updates(Observer& o, Args args, Py_ssize_t n) {
   if (n > 0) o.mutate(args[0], "something is changed");

@@ -38,7 +38,6 @@ bool hasOtherStrides(const TensorImpl& t) {
 }
 
 struct Reader {
-  const std::set<std::size_t>& whole;
   CallSignature& out;
 
   void put(char c) const { out.key.push_back(c); }
@@ -91,7 +90,7 @@ struct Reader {
         break;
       }
     }
-    if (!whole.empty() && whole.contains(out.tensors.size())) {
+    if (!out.whole->empty() && out.whole->contains(out.tensors.size())) {
       put('w');
       putWord(i->offset);
       putWord(static_cast<std::int64_t>(i->storage->bytes()));
@@ -200,7 +199,8 @@ struct Reader {
 
 void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords, const std::set<std::size_t>& whole,
                    CallSignature& out) {
-  Reader r{whole, out};
+  out.whole = &whole;
+  Reader r{out};
   const AutocastState& casts = autocastState();
   r.put(static_cast<char>((gradEnabled() ? 1 : 0) | (inferenceMode() ? 2 : 0) | (casts.cache ? 4 : 0) |
                           (casts.cpu.enabled ? 8 : 0) | (casts.gpu.enabled ? 16 : 0)));
@@ -225,5 +225,7 @@ void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords
     r.read(args[numArgs + i]);
   }
 }
+
+void readMore(PyObject* value, CallSignature& out) { Reader{out}.read(value, 1); }
 
 }  // namespace tandem::python

@@ -17,6 +17,8 @@ struct CallSignature {
   std::string key;
   std::vector<Tensor> tensors;
   std::vector<Scalar> scalars;  // float arguments, not those inside containers
+  /// Places of tensors whose storages are taken whole, so that offset and size count.
+  const std::set<std::size_t>* whole = nullptr;
   /// Tuples, lists, dicts and tensors that the key describes; where they are asked for.
   std::vector<PyObject*>* described = nullptr;
   /// Objects that the key names by address.
@@ -25,8 +27,10 @@ struct CallSignature {
   bool special = false;
 };
 
-/// `whole`: places of tensors whose storages are taken whole, so that offset and size count.
+/// `whole`: as the signature keeps it; it outlives that.
 void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords, const std::set<std::size_t>& whole,
                    CallSignature& out);
+/// Adds a value that a call reads elsewhere, and whose floats count.
+void readMore(PyObject* value, CallSignature& out);
 
 }  // namespace tandem::python

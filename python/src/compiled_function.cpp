@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <structmember.h>
@@ -75,6 +76,19 @@ std::string definitionOf(PyObject* callable) {
   return std::string(PyUnicode_AsUTF8(code->co_filename)) + ":" + std::to_string(code->co_firstlineno);
 }
 
+/// `TANDEM_CHECK_COMPILED=1`: compares a call, which gave `result`, with the body. `before`: what was in the places
+/// that the call assigns.
+PyObject* compare(CompiledCheck& check, const Entry& entry, const PyRef& result, const std::vector<PyRef>& before,
+                  const std::function<PyObject*()>& body) {
+  const PyRef ours = entry.withAssigned(result);
+  PyRef theirs(check.compare(ours.get(), entry.results, [&]() -> PyObject* {
+    entry.putBack(before);
+    const PyRef eager(body());
+    return eager ? entry.withAssigned(eager).release() : nullptr;
+  }));
+  return entry.assigned.empty() ? theirs.release() : Py_NewRef(PyTuple_GET_ITEM(theirs.get(), 0));
+}
+
 // ---- calls that run the body ---------------------------------------------------------------------------------------
 
 PyObject* runBody(Function& f, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
@@ -103,29 +117,22 @@ struct Modes {
   friend bool operator==(const Modes&, const Modes&) = default;
 };
 
-/// What of the results, effects and captured tensors can be had again; null, and the observer says why not. `dry` as
-/// for lazy::Tracer::finish.
-std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const CallSignature& call, bool dropsGrads,
+/// What of the results, effects and captured tensors can be had again; null, and the observer says why not. `numOwn`
+/// tensors are arguments of the call. `dry` as for lazy::Tracer::finish.
+std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, std::size_t numOwn, bool dropsGrads,
                              bool dry) {
+  const CallSignature& call = *active.call;
   Observer& observer = *active.observer;
   if (!observer.proved()) return nullptr;
   if (!active.tracer->session().tracing()) return nullptr;
   auto entry = std::make_shared<Entry>();
   std::vector<Tensor> outputs;
-  PyRef whole = PyRef::borrow(result);
-  if (!observer.assigned().empty()) {
-    whole = PyRef(checked(PyTuple_New(static_cast<Py_ssize_t>(observer.assigned().size()) + 1)));
-    Py_ssize_t i = 0;
-    PyTuple_SET_ITEM(whole.get(), i++, Py_NewRef(result));
-    for (const Observer::Assigned& assigned : observer.assigned()) {
-      PyObject* value = PyDict_GetItemWithError(assigned.dict, assigned.key.get());
-      if (value == nullptr) observer.refuse("what it assigned is gone");
-      PyTuple_SET_ITEM(whole.get(), i++, Py_NewRef(value != nullptr ? value : Py_None));
-      entry->assigned.push_back({Held(assigned.owner.get()), assigned.key, assigned.isItem});
-      entry->identities.emplace_back(assigned.owner.get());
-    }
+  entry->assigned = observer.assigned();
+  for (const AssignedPlace& place : entry->assigned) {
+    if (place.get() == nullptr) observer.refuse("what it assigned is gone");
+    entry->identities.push_back(place.owner);
   }
-  entry->results = ResultTree::of(whole.get(), outputs, observer);
+  entry->results = ResultTree::of(entry->withAssigned(PyRef::borrow(result)).get(), outputs, observer);
   observer.forgetReads();
   observer.checkRestored();
   if (observer.proved())
@@ -134,14 +141,21 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
   for (std::size_t i = 0; i < active.sources.size(); ++i)
     if (const auto now = active.sources[i].read(); !now || now->bits() != active.values[i].bits())
       observer.refuse("it changes a number that it reads");
+  for (std::size_t i = 0; i < call.tensors.size(); ++i) {
+    if (!observer.makesLeafOf(call.tensors[i].impl())) continue;
+    if (i >= numOwn) observer.refuse("requires_grad_() of a tensor that is kept from call to call");
+    entry->leaves.push_back(i);
+  }
   if (observer.proved() && !observer.changedArgument().empty())
     observer.refuse("an argument becomes another tensor, as by requires_grad_(): change its detach() instead");
   for (const Tensor& t : outputs)
     if (observer.proved() && t.isPending() && metaOf(t) != nullptr && metaOf(t)->grad.defined())
       observer.refuse("a result has a gradient already");
-  for (const Tensor& t : call.tensors)
-    if (observer.proved() && observer.guards().names(t.impl()->storage.get()))
-      observer.refuse("an argument shares memory with a tensor that is reached by another way");
+  // Of what is guarded every call finds the same memory, and of what it brings itself another.
+  active.tracer->visitBrought([&](const TensorImpl* t) {
+    if (observer.proved() && observer.guards().names(t->storage.get()))
+      observer.refuse("an argument or a gradient shares memory with a tensor that is reached by another way");
+  });
   if (!observer.proved()) return nullptr;
   std::vector<Scalar> scalars = call.scalars;
   scalars.insert(scalars.end(), active.values.begin(), active.values.end());
@@ -155,12 +169,13 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
     observer.refuse(reason);
     return nullptr;
   }
+  observer.guards().settle();
   entry->guards = std::move(observer.guards());
+  active.states.forgetValues();
+  entry->states = std::move(active.states);
   entry->sources = std::move(active.sources);
   entry->zeros = std::move(active.zeros);
   for (PyObject* o : call.identities) entry->identities.emplace_back(o);
-  for (std::size_t i = 0; i < call.tensors.size(); ++i)
-    if (observer.makesLeafOf(call.tensors[i].impl())) entry->leaves.push_back(i);
   return entry;
 }
 
@@ -185,7 +200,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   }
   lazy::Session& session = tracer->session();
   Observer observer(session, f.changing, collector);
-  WatchedRecording active{tracer.get(), &observer, {}, {}, {}, {}};
+  WatchedRecording active{tracer.get(), &observer, {}, {}, {}, {}, &call, {}};
   if (f.dropsGrads) observer.assignsNothing();
   if (dry) observer.runsNothing();
   session.strict = f.fullGraph;
@@ -223,6 +238,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
     passed.push_back(owned.back().get());
   }
 
+  const std::size_t numOwn = call.tensors.size();
   const Modes before;
   WatchedRecording* outer = watchedRecording;
   watchedRecording = &active;
@@ -242,7 +258,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   }
   if (!(before == Modes())) observer.refuse("it leaves a mode of the thread changed");
   try {
-    made = prove(result.get(), active, call, f.dropsGrads, dry);
+    made = prove(result.get(), active, numOwn, f.dropsGrads, dry);
     if (made == nullptr)
       tracer->flush();
     else if (dry) {
@@ -353,22 +369,28 @@ PyObject* replay(Function& f, CallSignature& call, ArgumentLeaves* leaves, const
   // Sizes that depend on data are met as the plans run; each narrows down which entry can fit.
   std::vector<std::int64_t> sizes;
   const std::size_t ownScalars = call.scalars.size();
+  const std::size_t ownTensors = call.tensors.size();
   for (auto it = f.entries.find(call.key); it != f.entries.end(); it = f.entries.find(call.key)) {
     std::shared_ptr<Entry> entry = entryFor(it->second, call, sizes, leaves);
     if (entry == nullptr) break;
     try {
       std::optional<CompiledCheck> check;
-      if (checksCompiled()) check.emplace(*entry->trace, call.tensors);
+      std::vector<PyRef> before;
+      if (checksCompiled()) {
+        check.emplace(*entry->trace, call.tensors);
+        before = entry->assignedNow();
+      }
       std::vector<Tensor> results = entry->trace->run(call.tensors, call.scalars);
       entry->lastUse = ++f.clock;
       f.budget.replayed();
       PyRef built(entry->finish(results));
       if (leaves != nullptr) leaves->keep();
-      return check ? check->compare(built.get(), entry->results, body) : built.release();
+      return check ? compare(*check, *entry, built, before, body) : built.release();
     } catch (const SizeChanged& changed) {
       sizes.assign(entry->trace->sizes.begin(), entry->trace->sizes.begin() + changed.number);
       sizes.push_back(changed.size);
       call.scalars.resize(ownScalars);
+      call.tensors.resize(ownTensors);
     } catch (const InternalError&) {
       throw;
     } catch (const PythonError&) {

@@ -28,32 +28,14 @@ struct Entry {
   GuardSet guards;
   std::vector<NumberSource> sources;
   std::vector<ZeroGuard> zeros;
-  std::vector<Held> identities;  // that the signature names by address, and owners of what is assigned
-  /// Attributes and items that a call sets, behind the result in a tuple that `results` builds.
-  struct Assigned {
-    Held owner;
-    PyRef key;
-    bool isItem = false;
-  };
-  std::vector<Assigned> assigned;
-  std::vector<std::size_t> leaves;  // arguments that the body makes require grad (ArgumentLeaves), increasing
+  StateArguments states;
+  std::vector<Held> identities;         // that the signature names by address, and owners of what is assigned
+  std::vector<AssignedPlace> assigned;  // which a call sets, behind the result in a tuple that `results` builds
+  std::vector<std::size_t> leaves;      // arguments that the body makes require grad (ArgumentLeaves), increasing
   std::uint64_t lastUse = 0;
 
-  /// Does it stand for this call? Adds the numbers that the call reads from elsewhere to its scalars.
-  [[nodiscard]] bool fits(CallSignature& call) {
-    for (const Held& h : identities)
-      if (h.dead()) return false;
-    if (!guards.hold()) return false;
-    const std::size_t own = call.scalars.size();
-    for (const NumberSource& source : sources) {
-      std::optional<Scalar> number = source.read();
-      if (!number) break;
-      call.scalars.push_back(*number);
-    }
-    if (call.scalars.size() == own + sources.size() && valuesFit(call) && trace->fits(call.tensors)) return true;
-    call.scalars.resize(own);
-    return false;
-  }
+  /// Does it stand for this call? Adds to it the tensors and numbers that it reads elsewhere.
+  [[nodiscard]] bool fits(CallSignature& call);
   [[nodiscard]] bool dead() const {
     return guards.dead() || std::ranges::any_of(identities, [](const Held& h) { return h.dead(); });
   }
@@ -61,25 +43,14 @@ struct Entry {
   [[nodiscard]] PyObject* finish(const std::vector<Tensor>& tensors) const {
     return assigned.empty() ? results.build(tensors) : assign(PyRef(results.build(tensors)));
   }
+  /// `result` and, behind it in a tuple, what the places hold now that a call assigns; itself where there are none.
+  [[nodiscard]] PyRef withAssigned(const PyRef& result) const;
+  [[nodiscard]] std::vector<PyRef> assignedNow() const;
+  void putBack(const std::vector<PyRef>& before) const;
 
  private:
-  [[nodiscard]] PyObject* assign(const PyRef& built) const {
-    for (std::size_t i = 0; i < assigned.size(); ++i) {
-      const Assigned& a = assigned[i];
-      PyObject* value = PyTuple_GET_ITEM(built.get(), static_cast<Py_ssize_t>(i) + 1);
-      checked((a.isItem ? PyDict_SetItem : PyObject_GenericSetAttr)(a.owner.get(), a.key.get(), value));
-    }
-    return Py_NewRef(PyTuple_GET_ITEM(built.get(), 0));
-  }
-  [[nodiscard]] bool valuesFit(const CallSignature& call) const {
-    for (const auto& g : zeros) {
-      std::optional<Scalar> number = g.number.read();
-      if (!number || (number->asDouble() == 0) != g.zero) return false;
-    }
-    return std::ranges::all_of(trace->guardedScalars,
-                               [&](const auto& g) { return call.scalars[g.first].bits() == g.second.bits(); }) &&
-           (trace->boundedScalars.empty() || trace->holds(call.scalars));
-  }
+  [[nodiscard]] PyObject* assign(const PyRef& built) const;
+  [[nodiscard]] bool valuesFit(const CallSignature& call) const;
 };
 
 /// Of one signature: traces differ by guards and by sizes that depend on data, of which there may be very many.
@@ -112,7 +83,7 @@ struct Function {
   std::size_t numEntries = 0;
   std::uint64_t clock = 0;
   Budget budget;
-  ChangingNumbers changing;
+  ChangingPlaces changing;
   std::set<std::size_t> whole;              // arguments whose storages are taken whole
   std::set<std::size_t> leaves;             // `Entry::leaves` of all entries
   std::vector<Ref<Storage>> wholeCaptured;  // and captured ones

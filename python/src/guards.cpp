@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "python/src/py_tensor.h"
 #include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
 namespace {
-
-bool isContainer(PyObject* o) {
-  return PyDict_CheckExact(o) || PyList_CheckExact(o) || PyTuple_CheckExact(o) || PyCell_Check(o);
-}
 
 /// Changes whenever the dict does, and differs between dicts; 0 where the interpreter does not count.
 std::uint64_t versionOf(PyObject* dict) {
@@ -31,20 +28,6 @@ std::uint64_t versionOf(PyObject* dict) {
   (void)dict;
   return 0;
 #endif
-}
-
-/// The dict of an object's own attributes, borrowed; null where it has none.
-PyObject* dictOf(PyObject* owner) {
-#if PY_VERSION_HEX >= 0x030D0000
-  if ((Py_TYPE(owner)->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0) {
-    // Asking for it gives objects that keep their attributes in line a dict, which they keep.
-    PyRef dict(PyObject_GenericGetDict(owner, nullptr));
-    if (!dict) PyErr_Clear();
-    return dict.get();
-  }
-#endif
-  PyObject** at = _PyObject_GetDictPtr(owner);
-  return at != nullptr ? *at : nullptr;
 }
 
 PyObject* pointerAt(PyObject* owner, Py_ssize_t offset) {
@@ -91,61 +74,13 @@ std::vector<Held> itemsOfSet(PyObject* set) {
 
 }  // namespace
 
-unsigned versionOf(PyTypeObject* type) {
-#if PY_VERSION_HEX < 0x030D0000
-  if ((type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) == 0) return 0;
-#endif
-  return type->tp_version_tag;
-}
-
-bool isPlain(PyObject* o) {
-  return o == Py_None || PyBool_Check(o) || isInt(o) || isFloat(o) || PyUnicode_CheckExact(o) ||
-         PyBytes_CheckExact(o) || PyComplex_CheckExact(o) || o == Py_Ellipsis || o == Py_NotImplemented;
-}
-
-// ---- values --------------------------------------------------------------------------------------------------------
-
-Held::Held(PyObject* o) : object_(o) {
-  if (o == nullptr) return;
-  if (isContainer(o)) {
-    container_ = Py_TYPE(o);
-    return;
-  }
-  if (!isPlain(o) && PyType_SUPPORTS_WEAKREFS(Py_TYPE(o))) {
-    keeper_ = PyRef(PyWeakref_NewRef(o, nullptr));
-    weak_ = static_cast<bool>(keeper_);
-    if (weak_) return;
-    PyErr_Clear();
-  }
-  keeper_ = PyRef::borrow(o);
-}
-
-bool Held::dead() const { return weak_ && reinterpret_cast<PyWeakReference*>(keeper_.get())->wr_object != object_; }
-
-bool Held::equalPlain(PyObject* now) const {
-  if (now == nullptr || object_ == nullptr || weak_ || !keeper_) return false;
-  if (Py_TYPE(now) != Py_TYPE(object_) || !isPlain(now)) return false;
-  if (PyFloat_CheckExact(now)) {
-    double a = PyFloat_AS_DOUBLE(now);
-    double b = PyFloat_AS_DOUBLE(object_);
-    return std::memcmp(&a, &b, sizeof a) == 0;
-  }
-  if (PyComplex_CheckExact(now)) {
-    Py_complex a = PyComplex_AsCComplex(now);
-    Py_complex b = PyComplex_AsCComplex(object_);
-    return std::memcmp(&a, &b, sizeof a) == 0;
-  }
-  return PyObject_RichCompareBool(now, object_, Py_EQ) == 1;
-}
-
-int Held::traverse(visitproc visit, void* arg) const {
-  Py_VISIT(keeper_.get());
-  return 0;
-}
-
 Held GuardSet::held(PyObject* o) {
   if (o != nullptr && !isPlain(o)) values_.emplace(o, true);
   return Held(o);
+}
+
+GuardSet::Expected GuardSet::expected(PyObject* o, Accepts accepts) {
+  return {accepts == Accepts::Same ? held(o) : Held(), o != nullptr, accepts, false};
 }
 
 // ---- making --------------------------------------------------------------------------------------------------------
@@ -157,7 +92,7 @@ bool GuardSet::isNew(Kind kind, const void* object, const void* key) {
   return true;
 }
 
-void GuardSet::item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, bool any) {
+void GuardSet::item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, Accepts accepts) {
   auto [it, fresh] = dictOf_.try_emplace(holderOf(owner, dict), static_cast<std::uint32_t>(dicts_.size()));
   if (fresh) {
     DictGuard g;
@@ -176,10 +111,10 @@ void GuardSet::item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* va
   for (Item& known : g.items) {
     if (!known.isOf(key)) continue;
     // Read by two ways, of which one wants its value.
-    if (known.any && !any) known = {known.key, held(value), value != nullptr, false};
+    if (known.value.accepts == Accepts::Float && accepts == Accepts::Same) known.value = expected(value);
     return;
   }
-  g.items.push_back({PyRef::borrow(key), any ? Held() : held(value), value != nullptr, any});
+  g.items.push_back({PyRef::borrow(key), expected(value, accepts)});
 }
 
 bool GuardSet::Item::isOf(PyObject* other) const {
@@ -193,19 +128,25 @@ bool GuardSet::hasItem(PyObject* owner, PyObject* dict, PyObject* key) const {
          std::ranges::any_of(dicts_[it->second].items, [&](const Item& known) { return known.isOf(key); });
 }
 
-void GuardSet::wholeDict(PyObject* dict) {
+void GuardSet::wholeDict(PyObject* dict, const std::function<Accepts(PyObject*, PyObject*)>& accepts) {
   if (!isNew(Kind::WholeDict, dict, nullptr)) return;
-  ListGuard g{dict, keeperOf(dict), versionOf(dict), 0, entriesOf(dict)};
-  for (const Held& h : g.items) (void)held(h.get());
+  ListGuard g{dict, keeperOf(dict), versionOf(dict), 0, {}};
+  const std::vector<Held> entries = entriesOf(dict);
+  for (std::size_t i = 0; i < entries.size(); i += 2) {
+    g.items.push_back(expected(entries[i].get()));
+    g.items.push_back(expected(entries[i + 1].get(), accepts(entries[i].get(), entries[i + 1].get())));
+  }
   order_.emplace_back(Kind::WholeDict, static_cast<std::uint32_t>(lists_.size()));
   lists_.push_back(std::move(g));
 }
 
-void GuardSet::sequence(PyObject* sequence) {
+void GuardSet::sequence(PyObject* sequence, const std::function<Accepts(Py_ssize_t, PyObject*)>& accepts) {
   if (!isNew(Kind::Sequence, sequence, nullptr)) return;
   ListGuard g{sequence, keeperOf(sequence), 0, 0, {}};
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i)
-    g.items.push_back(held(PySequence_Fast_GET_ITEM(sequence, i)));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(sequence, i);
+    g.items.push_back(expected(item, accepts(i, item)));
+  }
   order_.emplace_back(Kind::Sequence, static_cast<std::uint32_t>(lists_.size()));
   lists_.push_back(std::move(g));
 }
@@ -218,25 +159,24 @@ void GuardSet::size(PyObject* container) {
 
 void GuardSet::set(PyObject* set) {
   if (!isNew(Kind::Set, set, nullptr)) return;
-  ListGuard g{set, keeperOf(set), 0, 0, itemsOfSet(set)};
-  for (const Held& item : g.items) (void)held(item.get());
+  ListGuard g{set, keeperOf(set), 0, 0, {}};
+  for (const Held& item : itemsOfSet(set)) g.items.push_back(expected(item.get()));
   order_.emplace_back(Kind::Set, static_cast<std::uint32_t>(lists_.size()));
   lists_.push_back(std::move(g));
 }
 
-void GuardSet::cell(PyObject* cell, bool any) {
+void GuardSet::cell(PyObject* cell, Accepts accepts) {
   if (!isNew(Kind::Cell, cell, nullptr)) return;
   PlaceGuard g{Held(cell), static_cast<Py_ssize_t>(offsetof(PyCellObject, ob_ref)),
-               any ? Held() : held(PyCell_GET(cell)), PyCell_GET(cell) != nullptr, any};
+               expected(PyCell_GET(cell), accepts)};
   order_.emplace_back(Kind::Cell, static_cast<std::uint32_t>(places_.size()));
   places_.push_back(std::move(g));
 }
 
 void GuardSet::slot(PyObject* owner, Py_ssize_t offset) {
   if (!isNew(Kind::Slot, owner, reinterpret_cast<const void*>(offset))) return;
-  PyObject* value = pointerAt(owner, offset);
   order_.emplace_back(Kind::Slot, static_cast<std::uint32_t>(places_.size()));
-  places_.push_back({held(owner), offset, held(value), value != nullptr, false});
+  places_.push_back({held(owner), offset, expected(pointerAt(owner, offset))});
 }
 
 void GuardSet::classOf(PyObject* object) {
@@ -246,7 +186,7 @@ void GuardSet::classOf(PyObject* object) {
   if (dictOf_.contains(holderOf(object, nullptr)) || !isNew(Kind::Class, object, nullptr)) return;
   order_.emplace_back(Kind::Class, static_cast<std::uint32_t>(places_.size()));
   places_.push_back({held(object), static_cast<Py_ssize_t>(offsetof(PyObject, ob_type)),
-                     held(reinterpret_cast<PyObject*>(type)), true, false});
+                     expected(reinterpret_cast<PyObject*>(type))});
 }
 
 void GuardSet::forgetClassOf(PyObject* object) {
@@ -304,28 +244,68 @@ bool GuardSet::CallGuard::holds() const {
 
 // ---- checking ------------------------------------------------------------------------------------------------------
 
-PyObject* NumberPlace::read() const {
-  if (!name) return PyCell_GET(holder);
-  PyObject* dict = owned ? dictOf(holder) : holder;
-  PyObject* value = dict != nullptr ? PyDict_GetItemWithError(dict, name.get()) : nullptr;
-  if (value == nullptr) PyErr_Clear();
-  return value;
-}
-
-std::string ChangingNumbers::textOf(PyObject* name) {
-  const char* s = name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
-  if (s == nullptr) PyErr_Clear();
-  return s != nullptr ? s : "";
-}
-
-bool GuardSet::Item::holds(PyObject* now) const {
-  if (any) return now != nullptr && PyFloat_CheckExact(now);
+bool GuardSet::Expected::holds(PyObject* now) const {
+  if (assigned) return true;
+  switch (accepts) {
+  case Accepts::Float:
+    return now != nullptr && PyFloat_CheckExact(now);
+  case Accepts::Argument:
+  case Accepts::Anything:
+    return now != nullptr;
+  case Accepts::Same:
+    break;
+  }
   return now == nullptr ? !present : present && value.is(now);
+}
+
+bool GuardSet::PlaceGuard::holds() const { return !owner.dead() && value.holds(pointerAt(owner.get(), offset)); }
+
+template <class F>
+void GuardSet::visitAt(const ValuePlace& place, PyObject* dict, F&& visit) {
+  for (ListGuard& g : lists_) {
+    if (g.items.empty() || g.list != (place.index >= 0 ? place.holder : dict)) continue;
+    if (PyDict_Check(g.list)) {
+      for (std::size_t i = 0; place.name && i < g.items.size(); i += 2)
+        if (g.items[i].value.is(place.name.get())) visit(g.items[i + 1], &g.version);
+    } else if (place.index >= 0 && static_cast<std::size_t>(place.index) < g.items.size()) {
+      visit(g.items[static_cast<std::size_t>(place.index)], &g.version);
+    }
+  }
+  if (place.index >= 0) return;
+  if (!place.name) {
+    for (PlaceGuard& g : places_)
+      if (g.owner.get() == place.holder && PyCell_Check(place.holder)) visit(g.value, nullptr);
+    return;
+  }
+  auto it = dictOf_.find(holderOf(place.owned ? place.holder : nullptr, dict));
+  if (it == dictOf_.end()) return;
+  for (Item& known : dicts_[it->second].items)
+    if (known.isOf(place.name.get())) visit(known.value, &dicts_[it->second].version);
+}
+
+bool GuardSet::has(const ValuePlace& place, PyObject* dict) {
+  bool found = false;
+  visitAt(place, dict, [&](const Expected&, const std::uint64_t*) { found = true; });
+  return found;
+}
+
+void GuardSet::assigned(const ValuePlace& place, PyObject* dict) {
+  visitAt(place, dict, [](Expected& expected, std::uint64_t*) { expected.assigned = true; });
+}
+
+void GuardSet::settle() {
+  for (PlaceGuard& g : places_) g.value.assigned = false;
+  for (DictGuard& g : dicts_)
+    for (Item& known : g.items)
+      if (std::exchange(known.value.assigned, false)) g.version = 0;
+  for (ListGuard& g : lists_)
+    for (Expected& item : g.items)
+      if (std::exchange(item.assigned, false)) g.version = 0;
 }
 
 PyObject* GuardSet::DictGuard::current() const {
   if (!owned) return dict;
-  return owner.dead() || Py_TYPE(owner.get()) != type ? nullptr : dictOf(owner.get());
+  return owner.dead() || Py_TYPE(owner.get()) != type ? nullptr : attributesOf(owner.get());
 }
 
 bool GuardSet::DictGuard::holds() {
@@ -342,7 +322,7 @@ const GuardSet::Item* GuardSet::DictGuard::broken(PyObject* now) const {
   for (const Item& i : items) {
     PyObject* value = PyDict_GetItemWithError(now, i.key.get());
     if (value == nullptr) PyErr_Clear();
-    if (!i.holds(value)) return &i;
+    if (!i.value.holds(value)) return &i;
   }
   return nullptr;
 }
@@ -350,7 +330,7 @@ const GuardSet::Item* GuardSet::DictGuard::broken(PyObject* now) const {
 bool GuardSet::ListGuard::sequenceHolds() const {
   if (static_cast<std::size_t>(PySequence_Fast_GET_SIZE(list)) != items.size()) return false;
   for (std::size_t i = 0; i < items.size(); ++i)
-    if (!items[i].is(PySequence_Fast_GET_ITEM(list, static_cast<Py_ssize_t>(i)))) return false;
+    if (!items[i].holds(PySequence_Fast_GET_ITEM(list, static_cast<Py_ssize_t>(i)))) return false;
   return true;
 }
 
@@ -359,7 +339,7 @@ bool GuardSet::ListGuard::setHolds() const {
   std::vector<Held> now = itemsOfSet(list);
   if (now.size() != items.size()) return false;
   for (std::size_t i = 0; i < items.size(); ++i)
-    if (!items[i].is(now[i].get())) return false;
+    if (!items[i].holds(now[i].get())) return false;
   return true;
 }
 
@@ -368,7 +348,7 @@ bool GuardSet::ListGuard::dictHolds() {
     // Its order may change without its version.
     const std::vector<Held> now = entriesOf(list);
     return std::equal(items.begin(), items.end(), now.begin(), now.end(),
-                      [](const Held& a, const Held& b) { return a.is(b.get()); });
+                      [](const Expected& a, const Held& b) { return a.holds(b.get()); });
   }
   std::uint64_t v = versionOf(list);
   if (v != 0 && v == version) return true;
@@ -377,7 +357,7 @@ bool GuardSet::ListGuard::dictHolds() {
   PyObject* value = nullptr;
   std::size_t i = 0;
   for (Py_ssize_t at = 0; PyDict_Next(list, &at, &k, &value) != 0; i += 2)
-    if (!items[i].is(k) || !items[i + 1].is(value)) return false;
+    if (!items[i].holds(k) || !items[i + 1].holds(value)) return false;
   version = v;
   return true;
 }
@@ -411,13 +391,9 @@ std::size_t GuardSet::firstBroken() {
       break;
     case Kind::Cell:
     case Kind::Slot:
-    case Kind::Class: {
-      const PlaceGuard& g = places_[number];
-      if (g.owner.dead()) return k;
-      PyObject* now = pointerAt(g.owner.get(), g.offset);
-      holds = g.any ? now != nullptr && PyFloat_CheckExact(now) : g.present ? g.value.is(now) : now == nullptr;
+    case Kind::Class:
+      holds = places_[number].holds();
       break;
-    }
     case Kind::Type: {
       const TypeGuard& g = types_[number];
       holds = !g.type.dead() && g.version != 0 && versionOf(reinterpret_cast<PyTypeObject*>(g.type.get())) == g.version;
@@ -441,7 +417,7 @@ std::size_t GuardSet::firstBroken() {
   return kNone;
 }
 
-std::string GuardSet::broken(ChangingNumbers* changing) {
+std::string GuardSet::broken(ChangingPlaces* changing) {
   const std::size_t k = firstBroken();
   if (k == kNone) return {};
   static constexpr const char* kWhat[] = {"a name",
@@ -459,13 +435,13 @@ std::string GuardSet::broken(ChangingNumbers* changing) {
                                           "what a cached function gives"};
   static_assert(std::size(kWhat) == static_cast<std::size_t>(Kind::Call) + 1);
   std::string text = kWhat[static_cast<std::size_t>(order_[k].first)];
-  auto changed = [&](const Held& before, NumberPlace place) {
+  auto changed = [&](const Held& before, ValuePlace place) {
     PyObject* now = place.read();
     if (changing != nullptr && before.isFloat() && now != nullptr && PyFloat_CheckExact(now)) changing->add(place);
   };
   if (order_[k].first == Kind::Cell) {
     const PlaceGuard& g = places_[order_[k].second];
-    if (!g.owner.dead()) changed(g.value, {g.owner.get(), {}, false});
+    if (!g.owner.dead()) changed(g.value.value, {g.owner.get(), {}, false});
   }
   if (order_[k].first != Kind::Dict) return text;
   DictGuard& g = dicts_[order_[k].second];
@@ -473,7 +449,7 @@ std::string GuardSet::broken(ChangingNumbers* changing) {
   const Item* item = now != nullptr ? g.broken(now) : nullptr;
   if (item == nullptr) return "the attributes of an object";
   if (PyUnicode_CheckExact(item->key.get()))
-    changed(item->value, {g.owned ? g.owner.get() : g.dict, item->key, g.owned});
+    changed(item->value.value, {g.owned ? g.owner.get() : g.dict, item->key, g.owned});
   PyRef key(PyObject_Repr(item->key.get()));
   const char* name = key ? PyUnicode_AsUTF8(key.get()) : nullptr;
   return std::string(name != nullptr ? name : "a key") +
@@ -485,13 +461,13 @@ bool GuardSet::dead() const {
   return any(dicts_,
              [](const DictGuard& g) {
                return g.owner.dead() ||
-                      std::any_of(g.items.begin(), g.items.end(), [](const Item& i) { return i.value.dead(); });
+                      std::any_of(g.items.begin(), g.items.end(), [](const Item& i) { return i.value.value.dead(); });
              }) ||
          any(lists_,
              [](const ListGuard& g) {
-               return std::any_of(g.items.begin(), g.items.end(), [](const Held& h) { return h.dead(); });
+               return std::any_of(g.items.begin(), g.items.end(), [](const Expected& e) { return e.value.dead(); });
              }) ||
-         any(places_, [](const PlaceGuard& g) { return g.owner.dead() || g.value.dead(); }) ||
+         any(places_, [](const PlaceGuard& g) { return g.owner.dead() || g.value.value.dead(); }) ||
          any(types_,
              [](const TypeGuard& g) {
                return g.type.dead() || versionOf(reinterpret_cast<PyTypeObject*>(g.type.get())) != g.version;
@@ -505,17 +481,17 @@ int GuardSet::traverse(visitproc visit, void* arg) const {
     Py_VISIT(g.keeper.get());
     for (const Item& i : g.items) {
       Py_VISIT(i.key.get());
-      if (int r = i.value.traverse(visit, arg)) return r;
+      if (int r = i.value.value.traverse(visit, arg)) return r;
     }
   }
   for (const ListGuard& g : lists_) {
     Py_VISIT(g.keeper.get());
-    for (const Held& h : g.items)
-      if (int r = h.traverse(visit, arg)) return r;
+    for (const Expected& e : g.items)
+      if (int r = e.value.traverse(visit, arg)) return r;
   }
   for (const PlaceGuard& g : places_) {
     if (int r = g.owner.traverse(visit, arg)) return r;
-    if (int r = g.value.traverse(visit, arg)) return r;
+    if (int r = g.value.value.traverse(visit, arg)) return r;
   }
   for (const TypeGuard& g : types_)
     if (int r = g.type.traverse(visit, arg)) return r;

@@ -11,8 +11,9 @@
 #pragma once
 
 #include <Python.h>
+#include <algorithm>
 #include <cstdint>
-#include <set>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,79 +21,44 @@
 #include "autograd/node.h"
 #include "eager/tensor.h"
 #include "python/src/errors.h"
+#include "python/src/places.h"
 
 namespace tandem::python {
 
-/// An object that was met in a place.
-class Held {
- public:
-  Held() = default;
-  explicit Held(PyObject* o);
-  /// Is `now` this object, or an equal plain value?
-  [[nodiscard]] bool is(PyObject* now) const {
-    return now != object_ ? equalPlain(now) : weak_ ? !dead() : keeper_ || Py_TYPE(now) == container_;
-  }
-  [[nodiscard]] bool dead() const;
-  /// Borrowed; for a container valid only while its place holds it.
-  [[nodiscard]] PyObject* get() const { return object_; }
-  /// Of an object that may be gone, too.
-  [[nodiscard]] bool isFloat() const { return !weak_ && keeper_ && PyFloat_CheckExact(object_); }
-  int traverse(visitproc visit, void* arg) const;
-
- private:
-  [[nodiscard]] bool equalPlain(PyObject* now) const;
-  PyObject* object_ = nullptr;
-  PyRef keeper_;  // the object itself, or a weak reference to it; null for containers
-  bool weak_ = false;
-  // The type of a container: where one died another may lie, whose content is guarded as far as it was read.
-  PyTypeObject* container_ = nullptr;
-};
-
-/// Changes whenever an attribute of the class or of a base does; 0 where the interpreter does not count.
-unsigned versionOf(PyTypeObject* type);
-
-/// Numbers, strings, None and their like: immutable, and told apart by value.
-bool isPlain(PyObject* o);
-
-/// Where a number is found: `holder[name]` of a dict, an attribute of an object (`owned`), or a variable of an outer
-/// function, which has no name.
-struct NumberPlace {
-  PyObject* holder = nullptr;  // borrowed
-  PyRef name;
-  bool owned = false;
-  /// The number, borrowed; null where there is none.
-  [[nodiscard]] PyObject* read() const;
-};
-
-/// Numbers that changed between calls, so that it does not pay to make a trace for each value.
-class ChangingNumbers {
- public:
-  void add(const NumberPlace& place) { known_.emplace(place.holder, textOf(place.name.get())); }
-  [[nodiscard]] bool contains(PyObject* holder, PyObject* name) const {
-    return !known_.empty() && known_.contains({holder, textOf(name)});
-  }
-
- private:
-  static std::string textOf(PyObject* name);
-  std::set<std::pair<const void*, std::string>> known_;
+/// What a later call may find in a place.
+enum class Accepts : std::uint8_t {
+  Same,      // what was there
+  Float,     // any float
+  Argument,  // what is looked at as an argument is, by its signature
+  Anything   // as the body assigned it before it read it
 };
 
 class GuardSet {
  public:
   /// `dict[key]`; `value` null: there is none. `owner`: the object whose `__dict__` it is, whose class is guarded, too,
-  /// or null. `any`: every float will do.
-  void item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, bool any = false);
+  /// or null.
+  void item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, Accepts accepts = Accepts::Same);
   /// Is the item one of those?
   [[nodiscard]] bool hasItem(PyObject* owner, PyObject* dict, PyObject* key) const;
+  /// Is how many items a list has, or one of them, among those?
+  [[nodiscard]] bool reads(PyObject* list) const {
+    return std::ranges::any_of(lists_, [&](const ListGuard& g) { return g.list == list; });
+  }
   /// How many items a dict, list, tuple or set has.
   void size(PyObject* container);
-  /// All keys and values of a dict, in order.
-  void wholeDict(PyObject* dict);
-  /// All items of a list or tuple.
-  void sequence(PyObject* sequence);
+  /// All keys and values of a dict, in order. `accepts` of a key and a value.
+  void wholeDict(PyObject* dict, const std::function<Accepts(PyObject*, PyObject*)>& accepts);
+  /// All items of a list or tuple. `accepts` of a number and an item.
+  void sequence(PyObject* sequence, const std::function<Accepts(Py_ssize_t, PyObject*)>& accepts);
   /// All items of a set.
   void set(PyObject* set);
-  void cell(PyObject* cell, bool any = false);
+  void cell(PyObject* cell, Accepts accepts = Accepts::Same);
+  /// Is the value in the place one of those? `dict`: that holds it, where one does.
+  [[nodiscard]] bool has(const ValuePlace& place, PyObject* dict);
+  /// The place has another value from here on: that it had this one is what is guarded, and `broken` does not look at
+  /// it before `settle`.
+  void assigned(const ValuePlace& place, PyObject* dict);
+  void settle();
   /// The class of an object, where it can be assigned.
   void classOf(PyObject* object);
   /// The attributes of a class and of its bases.
@@ -120,7 +86,7 @@ class GuardSet {
   /// Which place changed, in words; empty if none did.
   [[nodiscard]] std::string broken() { return broken(nullptr); }
   /// And if it is a float that is another one now, adds where it is to `changing`.
-  [[nodiscard]] std::string broken(ChangingNumbers* changing);
+  [[nodiscard]] std::string broken(ChangingPlaces* changing);
   /// Something that was read is gone: they will never hold again.
   [[nodiscard]] bool dead() const;
   /// Is `o` among the values that the guards compare by identity?
@@ -131,6 +97,8 @@ class GuardSet {
   [[nodiscard]] bool names(const Storage* memory) const;
   /// `t`, if it is one of those, or one of the same memory and dtype; null if there is none.
   [[nodiscard]] TensorImpl* alike(TensorImpl* t) const;
+  /// Is a guarded tensor on this memory?
+  [[nodiscard]] bool reach(const Storage* memory) const;
   [[nodiscard]] std::size_t size() const { return order_.size(); }
   int traverse(visitproc visit, void* arg) const;
 
@@ -150,12 +118,16 @@ class GuardSet {
     Abstract,
     Call
   };
-  struct Item {
-    PyRef key;
+  struct Expected {
     Held value;
     bool present = false;
-    bool any = false;  // float
+    Accepts accepts = Accepts::Same;
+    bool assigned = false;
     [[nodiscard]] bool holds(PyObject* now) const;
+  };
+  struct Item {
+    PyRef key;
+    Expected value;
     [[nodiscard]] bool isOf(PyObject* other) const;
   };
   struct DictGuard {
@@ -176,7 +148,7 @@ class GuardSet {
     PyRef keeper;  // of a container that no guard leads to
     std::uint64_t version = 0;
     Py_ssize_t size = 0;
-    std::vector<Held> items;
+    std::vector<Expected> items;
     [[nodiscard]] bool sequenceHolds() const;
     [[nodiscard]] bool dictHolds();
     [[nodiscard]] bool setHolds() const;
@@ -184,9 +156,8 @@ class GuardSet {
   struct PlaceGuard {
     Held owner;
     Py_ssize_t offset = 0;
-    Held value;
-    bool present = false;
-    bool any = false;
+    Expected value;
+    [[nodiscard]] bool holds() const;
   };
   struct TypeGuard {
     Held type;
@@ -225,6 +196,11 @@ class GuardSet {
   bool isNew(Kind kind, const void* object, const void* key);
   /// Of an object that has a guard of its attributes, that guard says it.
   void forgetClassOf(PyObject* object);
+  Expected expected(PyObject* o, Accepts accepts = Accepts::Same);
+  /// Calls `visit(expected, version)` for what is expected in the place; `version`: of the dict that was found to hold
+  /// it, or null.
+  template <class F>
+  void visitAt(const ValuePlace& place, PyObject* dict, F&& visit);
   Held held(PyObject* o);
   [[nodiscard]] PyRef keeperOf(PyObject* container) const {
     return names(container) ? PyRef() : PyRef::borrow(container);

@@ -56,7 +56,7 @@ void CollectorWaits::end() {
   if (std::exchange(waits_, false)) PyGC_Enable();
 }
 
-Observer::Observer(lazy::Session& session, const ChangingNumbers& changing, CollectorWaits& collector)
+Observer::Observer(lazy::Session& session, ChangingPlaces& changing, CollectorWaits& collector)
     : session_(session), changing_(changing), collector_(collector) {}
 Observer::~Observer() { stop(); }
 

@@ -29,6 +29,7 @@
 #include "lazy/session.h"
 #include "python/src/code_map.h"
 #include "python/src/guards.h"
+#include "python/src/kept_state.h"
 
 namespace tandem::python {
 
@@ -48,9 +49,9 @@ class CollectorWaits {
 
 class Observer {
  public:
-  /// `changing`: places whose numbers are to be read anew at every call. `collector` waits until `stop`, or until
-  /// something is refused.
-  Observer(lazy::Session& session, const ChangingNumbers& changing, CollectorWaits& collector);
+  /// `changing`: places whose values are to be read anew at every call; the body may show that there are more.
+  /// `collector` waits until `stop`, or until something is refused.
+  Observer(lazy::Session& session, ChangingPlaces& changing, CollectorWaits& collector);
   ~Observer();
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
@@ -120,23 +121,22 @@ class Observer {
   [[nodiscard]] bool lends() const { return !lent_.empty(); }
   /// Does the place hold what the body put there?
   [[nodiscard]] bool isLent(PyObject* dict, PyObject* key) const;
+  [[nodiscard]] bool isLent(PyObject* list, Py_ssize_t index) const;
   void attribute(PyObject* o, PyObject* name);
   void storeAttribute(PyObject* o, PyObject* name, PyObject* value);
   /// An attribute, or an item of a dict, of an object that was there before becomes `value`: later calls set it again.
   /// `owner`: the object, or null where the dict is no object's. `what`: for messages.
   void assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, const std::string& what);
-  /// A place that the body assigned: `owner.key`, or `owner[key]` of a dict.
-  struct Assigned {
-    PyObject* dict = nullptr;  // that holds it
-    PyRef owner, key;
-    bool isItem = false;
-  };
-  /// In the order of the first assignments, which is that of new keys.
-  [[nodiscard]] const std::vector<Assigned>& assigned() const { return assigned_; }
-  /// It changes what it reads: refuses that, with the line of the assignment where it was one.
-  void refuseChange(const std::string& what) {
-    refuse(readBefore_.empty() ? "it changes what it reads: " + what : readBefore_);
-  }
+  /// Likewise a variable of an outer function, and an item of a list.
+  void assignVariable(PyObject* cell, PyObject* value);
+  void assignListItem(PyObject* list, PyObject* key, PyObject* value);
+  /// `list.append(value)`: later calls add theirs to a list of before that nobody reads.
+  void append(PyObject* list, PyObject* value);
+  /// The places that the body assigned, in the order of the first assignments, which is that of new keys.
+  [[nodiscard]] std::vector<AssignedPlace> assigned() const;
+  /// It changes what it reads: refuses that, with the line of the assignment where it was one. Where that is state, it
+  /// is to be looked at as an argument by the next body that is watched.
+  void refuseChange(const std::string& what);
   /// `ContextVar.set`: at the end of the body it must have the value that it had.
   void setVariable(PyObject* variable);
   [[nodiscard]] bool hasSet(PyObject* variable) const { return variables_.contains(variable); }
@@ -205,7 +205,7 @@ class Observer {
     int depth = 0;   // of the stack then
     int local = 0;   // for Fresh: how far below the top
     Scalar slot;
-    NumberPlace place;  // for Number
+    ValuePlace place;  // for Number
   };
   struct Code {
     PyRef bytes;
@@ -244,8 +244,12 @@ class Observer {
   void freshAfter(Frame& f, int popped);
   /// What the next instruction finds on top, where `loads` came upon one of the changing numbers.
   void numberAfter(Frame& f, int popped);
-  /// Is `value`, in this place, one of them? Only the value that an instruction loads can be.
-  bool isChanging(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value);
+  /// What later calls may find where this one found `value`. Any float: only what an instruction loads can be that.
+  Accepts accepted(const ValuePlace& place, PyObject* value);
+  /// Can later calls assign a value again that is assigned to a place of before?
+  [[nodiscard]] bool assignable(PyObject* holder, PyObject* value) const;
+  /// A place is assigned for the first time. `dict`: that holds it, where one does.
+  void assigns(const AssignedPlace& place, PyObject* dict, const std::string& what);
   void value(PyObject* v);
   void compared(PyObject* o, int depth = 0);
   /// Is it a tensor that was there before, and no argument?
@@ -261,10 +265,10 @@ class Observer {
   const Code& codeOf(PyCodeObject* code);
 
   lazy::Session& session_;
-  const ChangingNumbers& changing_;
+  ChangingPlaces& changing_;
   CollectorWaits& collector_;
-  bool loads_ = false;                 // the instruction does nothing but load a value
-  std::optional<NumberPlace> number_;  // that it loads
+  bool loads_ = false;                // the instruction does nothing but load a value
+  std::optional<ValuePlace> number_;  // that it loads
   GuardSet guards_;
   GuardSet arguments_;  // as they were at the start
   std::string reason_;
@@ -294,8 +298,11 @@ class Observer {
   bool dry_ = false;
   using Place = std::pair<PyObject*, std::string>;  // a dict, and a key
   std::map<Place, PyRef> lent_;                     // what was there before
-  std::vector<Assigned> assigned_;
-  std::set<Place> places_;  // of those, and of what is assigned for a while
+  std::vector<AssignedPlace> assigned_;
+  std::vector<PyRef> owners_;                            // of those
+  std::unordered_map<PyObject*, int> appended_;          // to which list how much
+  std::vector<std::pair<ValuePlace, PyRef>> readState_;  // of those that held state which was read, and that
+  std::set<Place> places_;  // of those (a cell has no key), and of what is assigned for a while
   struct Restored {
     Place place;
     PyRef dict, before;

@@ -6,6 +6,7 @@
 
 #include "python/src/observer_frame.h"
 #include "python/src/py_tensor.h"
+#include "python/src/run_time_numbers.h"
 #include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
@@ -69,12 +70,13 @@ void Observer::numberAfter(Frame& f, int popped) {
   number_.reset();
 }
 
-bool Observer::isChanging(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value) {
-  if (!loads_ || number_ || value == nullptr || !PyFloat_CheckExact(value) ||
-      !changing_.contains(owner != nullptr ? owner : dict, key))
-    return false;  // which is any other way to reach it
-  number_ = NumberPlace{owner != nullptr ? owner : dict, PyRef::borrow(key), owner != nullptr};
-  return true;
+Accepts Observer::accepted(const ValuePlace& place, PyObject* value) {
+  if (value == nullptr || !changing_.contains(place)) return Accepts::Same;
+  if (isState(value)) return takeState(place, value) ? Accepts::Argument : Accepts::Same;
+  // Any other way to reach a number than to load it wants its value.
+  if (!loads_ || number_ || place.index >= 0 || !PyFloat_CheckExact(value)) return Accepts::Same;
+  number_ = place;
+  return Accepts::Float;
 }
 
 // ---- instructions --------------------------------------------------------------------------------------------------
@@ -373,21 +375,21 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case LOAD_DEREF: {
     PyObject* cell = f.cells[arg];
     if (cell == nullptr || !PyCell_Check(cell)) return refuse("a variable of an outer function could not be read");
-    if (fresh(cell)) return;
-    if (PyObject* now = PyCell_GET(cell); isChanging(nullptr, cell, nullptr, now)) {
-      guards_.cell(cell, true);
-      return numberAfter(f, 0);
-    }
-    guards_.cell(cell);
-    return value(PyCell_GET(cell));
+    if (fresh(cell) || places_.contains(Place(cell, ""))) return;
+    const Accepts accepts = accepted({cell, {}, false}, PyCell_GET(cell));
+    guards_.cell(cell, accepts);
+    if (accepts == Accepts::Same) value(PyCell_GET(cell));
+    return numberAfter(f, 0);
   }
   case STORE_DEREF:
+    return assignVariable(f.cells[arg], f.peek(1));
   case DELETE_DEREF:
-    if (!fresh(f.cells[arg])) refuse("a variable of an outer function is assigned");
+    if (!fresh(f.cells[arg])) refuse("a variable of an outer function is deleted");
     return;
   case STORE_GLOBAL:
+    return assign(nullptr, f.globals, f.name(arg), f.peek(1), "a global variable is assigned");
   case DELETE_GLOBAL:
-    return refuse("a global variable is assigned");
+    return refuse("a global variable is deleted");
   case IMPORT_NAME:
     return importName(f, f.name(arg), f.peek(2) != Py_None ? PyLong_AsLong(f.peek(2)) : 0);
   case IMPORT_FROM:
@@ -492,13 +494,15 @@ void Observer::intrinsic(Frame& f, int which) {
 void Observer::loadGlobal(Frame& f, PyObject* name) {
   // Of a derived dict a `__getitem__` of its own is asked.
   if (!PyDict_CheckExact(f.globals) || !PyDict_CheckExact(f.builtins)) return refuse("the globals are no plain dict");
+  if (isLent(f.globals, name)) return;
   PyObject* found = PyDict_GetItemWithError(f.globals, name);
-  guards_.item(nullptr, f.globals, name, found, isChanging(nullptr, f.globals, name, found));
+  const Accepts accepts = accepted({f.globals, PyRef::borrow(name), false}, found);
+  guards_.item(nullptr, f.globals, name, found, accepts);
   if (found == nullptr) {
     found = PyDict_GetItemWithError(f.builtins, name);
     guards_.item(nullptr, f.builtins, name, found);
   }
-  value(found);
+  if (accepts == Accepts::Same) value(found);
 }
 
 void Observer::importName(Frame& f, PyObject* name, long level) {

@@ -119,6 +119,7 @@ void Observer::value(PyObject* v) {
 
 void Observer::sizeOf(PyObject* o) {
   if (fresh(o) || covered(o)) return;
+  if (appended_.contains(o)) return refuse("a list is read that was added to");
   if (isDictView(o)) return iterate(o);
   if (isTuple(o) && !guards_.names(o)) return;
   guards_.size(o);
@@ -131,8 +132,13 @@ void Observer::length(PyObject* o) {
 }
 
 void Observer::items(PyObject* sequence) {
-  guards_.sequence(sequence);
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i) value(PySequence_Fast_GET_ITEM(sequence, i));
+  auto accepts = [&](Py_ssize_t i, PyObject* item) {
+    if (!PyList_CheckExact(sequence)) return Accepts::Same;
+    return isLent(sequence, i) ? Accepts::Anything : accepted({sequence, {}, false, i}, item);
+  };
+  guards_.sequence(sequence, accepts);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i)
+    if (PyObject* item = PySequence_Fast_GET_ITEM(sequence, i); accepts(i, item) == Accepts::Same) value(item);
 }
 
 void Observer::iterate(PyObject* o) {
@@ -142,12 +148,19 @@ void Observer::iterate(PyObject* o) {
   if (fresh(o) || covered(o)) return;
   // A tuple that no place holds was made here, or is part of the code.
   if (isTuple(o) && !guards_.names(o)) return;
+  if (appended_.contains(o)) return refuse("a list is read that was added to");
   if (PyList_CheckExact(o) || isTuple(o)) return items(o);
   if (isDict(o)) {
-    guards_.wholeDict(o);
+    auto owner = ownerOf_.find(o);
+    auto accepts = [&](PyObject* key, PyObject* item) {
+      if (isLent(o, key)) return Accepts::Anything;
+      const bool owned = owner != ownerOf_.end();
+      return accepted({owned ? owner->second : o, PyRef::borrow(key), owned}, item);
+    };
+    guards_.wholeDict(o, accepts);
     PyObject *k = nullptr, *v = nullptr;
     for (Py_ssize_t at = 0; PyDict_Next(o, &at, &k, &v) != 0;)
-      if (!isLent(o, k)) value(v);
+      if (accepts(k, v) == Accepts::Same) value(v);
     return hashesTensors(o);
   }
   if (isSet(o)) {
@@ -183,8 +196,9 @@ void Observer::dictItem(PyObject* dict, PyObject* key, bool absent) {
     return refuse("a dict is asked for a key made here");
   if (isLent(dict, key)) return;
   PyObject* holder = owner != ownerOf_.end() ? owner->second : nullptr;
-  guards_.item(holder, dict, key, found, isChanging(holder, dict, key, found));
-  value(found);
+  const Accepts accepts = accepted({holder != nullptr ? holder : dict, PyRef::borrow(key), holder != nullptr}, found);
+  guards_.item(holder, dict, key, found, accepts);
+  if (accepts == Accepts::Same) value(found);
 }
 
 void Observer::subscript(PyObject* container, PyObject* key) {
@@ -406,8 +420,9 @@ void Observer::attribute(PyObject* o, PyObject* name) {
   PyObject* own = dict ? PyDict_GetItemWithError(dict.get(), name) : nullptr;
   if (dict && isLent(dict.get(), name)) return;
   if (dict && !fresh(o) && !covered(o)) {
-    guards_.item(o, dict.get(), name, own, isChanging(o, dict.get(), name, own));
-    value(own);
+    const Accepts accepts = accepted({o, PyRef::borrow(name), true}, own);
+    guards_.item(o, dict.get(), name, own, accepts);
+    if (accepts == Accepts::Same) value(own);
   }
   if (own != nullptr || found == nullptr) return;  // none: `__getattr__`, which is entered, or an error
   through(found, o, name);

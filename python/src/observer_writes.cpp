@@ -10,6 +10,7 @@
 #include "python/src/function_bindings.h"
 #include "python/src/observer.h"
 #include "python/src/py_tensor.h"
+#include "python/src/run_time_numbers.h"
 
 namespace tandem::python {
 
@@ -81,8 +82,80 @@ void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* 
     return;
   }
   if (!places_.insert(place).second) return;
-  if (readBefore_.empty() && guards_.hasItem(owner, dict, key)) readBefore_ = atLine(what);
-  assigned_.push_back({dict, PyRef::borrow(holder), PyRef::borrow(key), owner == nullptr});
+  using Kind = AssignedPlace::Kind;
+  assigns({owner == nullptr ? Kind::Item : Kind::Attribute, Held(holder), PyRef::borrow(key)}, dict, what);
+}
+
+bool Observer::assignable(PyObject* holder, PyObject* v) const {
+  const bool number = slotOf(v) != nullptr || (isPlain(v) && v != Py_None && !PyBool_Check(v));
+  return mayAssign_ && !number && !covered(holder);
+}
+
+void Observer::assignVariable(PyObject* cell, PyObject* v) {
+  static constexpr const char* kWhat = "a variable of an outer function is assigned";
+  if (fresh(cell)) return;
+  if (!assignable(cell, v)) return refuse(kWhat);
+  if (places_.insert(Place(cell, "")).second) assigns({AssignedPlace::Kind::Variable, Held(cell), {}}, nullptr, kWhat);
+}
+
+void Observer::assignListItem(PyObject* list, PyObject* key, PyObject* v) {
+  static constexpr const char* kWhat = "an item is assigned in an object that was there before (list)";
+  const Py_ssize_t size = PyList_GET_SIZE(list);
+  Py_ssize_t index = PyLong_AsSsize_t(key);
+  PyErr_Clear();
+  if (!assignable(list, v) || appended_.contains(list) || index < -size || index >= size) return refuse(kWhat);
+  if (index < 0) {
+    sizeOf(list);
+    index += size;
+  }
+  if (places_.insert(Place(list, std::to_string(index))).second)
+    assigns({AssignedPlace::Kind::ListItem, Held(list), {}, index}, nullptr, kWhat);
+}
+
+void Observer::append(PyObject* list, PyObject* v) {
+  if (fresh(list)) return;
+  const bool assigned = std::ranges::any_of(assigned_, [&](const AssignedPlace& a) { return a.owner.get() == list; });
+  if (!PyList_CheckExact(list) || !mayAssign_ || covered(list) || slotOf(v) != nullptr ||
+      (assigned && !appended_.contains(list)))
+    return mutate(list, "something is changed");
+  if (guards_.reads(list)) return refuse("a list is added to that is read");
+  ++appended_[list];
+  assigned_.push_back({AssignedPlace::Kind::Appended, Held(list), {}});
+  owners_.push_back(PyRef::borrow(list));
+}
+
+std::vector<AssignedPlace> Observer::assigned() const {
+  std::vector<AssignedPlace> all = assigned_;
+  std::unordered_map<PyObject*, Py_ssize_t> left;
+  for (const auto& [list, count] : appended_) left[list] = count;
+  for (AssignedPlace& a : all)
+    if (a.kind == AssignedPlace::Kind::Appended) a.index = left[a.owner.get()]--;
+  return all;
+}
+
+void Observer::assigns(const AssignedPlace& assigned, PyObject* dict, const std::string& what) {
+  const ValuePlace place = assigned.place();
+  assigned_.push_back(assigned);
+  owners_.push_back(PyRef::borrow(assigned.owner.get()));
+  if (!guards_.has(place, dict)) return;
+  PyObject* before = place.read();
+  const bool taken = watchedRecording != nullptr && watchedRecording->states.find(place) != nullptr;
+  if (taken || before == nullptr || before == Py_None || PyBool_Check(before)) {
+    // Later calls find it as this one did, or they are others.
+    guards_.assigned(place, dict);
+    return;
+  }
+  if (isState(before)) readState_.emplace_back(place, PyRef::borrow(before));
+  if (readBefore_.empty()) readBefore_ = atLine(what);
+}
+
+void Observer::refuseChange(const std::string& what) {
+  for (const auto& [place, before] : readState_) {
+    if (place.read() == before.get() || changing_.contains(place)) continue;
+    changing_.add(place);
+    madeState_ = true;
+  }
+  refuse(readBefore_.empty() ? "it changes what it reads: " + what : readBefore_);
 }
 
 bool Observer::isThere(PyObject* now, PyObject* v) const {
@@ -197,6 +270,8 @@ void Observer::storeItem(PyObject* container, PyObject* key, PyObject* v) {
     PyErr_Clear();
     if (isThere(now.get(), v)) return subscript(container, key);
   }
+  if (PyList_CheckExact(container) && !fresh(container) && PyLong_CheckExact(key))
+    return assignListItem(container, key, v);
   if (PyDict_CheckExact(container) && !fresh(container)) {
     auto owner = ownerOf_.find(container);
     return assign(owner != ownerOf_.end() ? owner->second : nullptr, container, key, v,
@@ -213,6 +288,10 @@ void Observer::lend(PyObject* dict, PyObject* key, PyObject* value) {
   const PyRef own = PyRef::borrow(PyDict_GetItemWithError(dict, key));
   auto it = lent_.try_emplace(place, own).first;
   if (it->second.get() == value) lent_.erase(it);
+}
+
+bool Observer::isLent(PyObject* list, Py_ssize_t index) const {
+  return !places_.empty() && places_.contains(Place(list, std::to_string(index)));
 }
 
 bool Observer::isLent(PyObject* dict, PyObject* key) const {

@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "lazy/tracer.h"
+#include "python/src/call_signature.h"
 #include "python/src/errors.h"
+#include "python/src/kept_state.h"
 #include "python/src/observer.h"
 
 namespace tandem::python {
 
 /// Where such a number is. The guards say that the dict is there.
 struct NumberSource {
-  NumberPlace place;
+  ValuePlace place;
   Py_ssize_t item = -1;  // of a tuple or list in that place; -1: the value itself
   Py_ssize_t count = 0;  // how many items that has
 
@@ -39,12 +41,18 @@ struct WatchedRecording {
   std::vector<ZeroGuard> zeros;
   std::vector<Scalar> values;  // of the sources
   std::vector<PyRef> numbers;  // the objects that stand for them
+  CallSignature* call = nullptr;
+  StateArguments states;  // whose tensors are behind the call's own
 };
 extern thread_local constinit WatchedRecording* watchedRecording;
 
 /// `number`, on the stack of a body that is watched, becomes an object of its own that stands for what is in `place`;
 /// false if it is not from there.
-bool standIn(PyObject*& number, const NumberPlace& place);
+bool standIn(PyObject*& number, const ValuePlace& place);
+
+/// The value of the place is looked at as an argument of the body that is watched, as it is by later calls; false where
+/// none is. What cannot be looked at so is refused.
+bool takeState(const ValuePlace& place, PyObject* value);
 
 void initRunTimeNumbers(PyObject* module);
 

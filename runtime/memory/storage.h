@@ -63,6 +63,12 @@ class Storage : public Counted<Storage> {
 
   /// Do both look at one memory?
   [[nodiscard]] bool sameMemory(const Storage& other) const { return &version == &other.version; }
+  /// Is `other` another storage on some of the same bytes? So are two that one NumPy array was given to.
+  [[nodiscard]] bool overlaps(const Storage& other) const {
+    if (this == &other || !(isShared() || other.isShared()) || device_ != other.device_) return false;
+    const auto *from = static_cast<const char*>(data_), *others = static_cast<const char*>(other.data_);
+    return from < others + other.bytes_ && others < from + bytes_;
+  }
 
  private:
   std::uint32_t ownVersion_ = 0;
