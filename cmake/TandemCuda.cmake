@@ -17,6 +17,7 @@ add_library(tandem_cuda_objects OBJECT ${TANDEM_CUDA_SOURCES} ${TANDEM_TEXTS_DIR
 file(GLOB TANDEM_CUDA_CORE CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/base/*.cpp)
 add_library(tandem_cuda_core OBJECT ${TANDEM_CUDA_CORE}
   ${CMAKE_SOURCE_DIR}/runtime/kernel/collapse.cpp
+  ${CMAKE_SOURCE_DIR}/runtime/kernel/column_reduction.cpp
   ${CMAKE_SOURCE_DIR}/runtime/kernel/in_parallel.cpp
   ${CMAKE_SOURCE_DIR}/runtime/kernel/kernel_signature.cpp
   ${CMAKE_SOURCE_DIR}/runtime/kernel/launch_builder.cpp

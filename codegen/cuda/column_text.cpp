@@ -108,16 +108,29 @@ class ColumnLoops {
     std::vector<std::size_t> targets;
     for (const KernelOutput& output : k_.signature.outputs) targets.push_back(output.value);
     const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
-    for (std::size_t id : ids) {
-      TANDEM_CHECK(id >= schedule_.firstStep(),
-                   "an output of a Column kernel reads an input past the reduction: ", k_.signature.text());
-    }
     b_.open("if (here && lane == 0)");
+    if (readsInputs(targets)) {
+      // Those do not move with the rows: a reduction over a row whose results feed elementwise work was turned.
+      k_.enterRow(outer_, "0");
+      for (int s = 0; s < schedule_.stages(); ++s) k_.computeUniform(s);
+    }
     k_.enterOutputs(outer_);
     k_.setIndexBase("");
     k_.computeAt("i", ids);
     for (std::size_t o = 0; o < k_.signature.outputs.size(); ++o) k_.storeOutput(o, "i");
     b_.close();
+  }
+
+  /// Do steps past the reductions read inputs?
+  [[nodiscard]] bool readsInputs(const std::vector<std::size_t>& targets) const {
+    std::vector<bool> wanted(schedule_.numValues(), false);
+    for (std::size_t id : targets) wanted[id] = true;
+    for (std::size_t id = wanted.size(); id-- > schedule_.firstStep();) {
+      if (!wanted[id] || schedule_.isReduce(id)) continue;
+      for (std::uint16_t operand : k_.signature.steps[id - schedule_.firstStep()].operands) wanted[operand] = true;
+    }
+    wanted.resize(k_.signature.inputs.size());
+    return std::find(wanted.begin(), wanted.end(), true) != wanted.end();
   }
 
   KernelText& k_;

@@ -31,8 +31,6 @@ struct ColumnOrder {
 inline constexpr ColumnOrder kLeadingColumns{kLeadingLanes, kLeadingBlock, 256, "columns"};
 inline constexpr ColumnOrder kTrailingColumns{kTrailingLanes, kTrailingBlock, 128, "trailing_columns"};
 constexpr ColumnOrder columnOrder(bool trailing) { return trailing ? kTrailingColumns : kLeadingColumns; }
-/// So many rows at most a Column kernel of the trailing order can take.
-inline constexpr std::int64_t kMostTrailingRows = kTrailingBlock * kTrailingBlock;
 
 /// The blocks of a tile of columns. `memory` is lines of `tile` accumulators: the lanes that generated code adds rows
 /// to, as many of level 2, and the results. Called with block = 0, 1, ... before the rows of each block, to take in the

@@ -2,93 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "runtime/base/counters.h"
 #include "runtime/device/cpu/launch.h"
-#include "runtime/device/cpu/reduction_levels.h"
 #include "runtime/device/cpu/split.h"
 #include "runtime/device/thread_pool.h"
+#include "runtime/kernel/column_reduction.h"
 #include "runtime/kernel/launch_builder.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::cpu {
 
 namespace {
-
-/// The dims of a reduction as a Column kernel walks them whose inner dim is the one along which the operand is dense,
-/// where that is a kept one.
-struct ColumnWalk {
-  Dims kept;                        // {outer..., inner}
-  std::array<Dims, 2> keptStrides;  // of operand and out
-  Dims reduced;
-  Dims reducedStrides;
-
-  [[nodiscard]] std::int64_t rows() const { return numelOf(reduced); }
-};
-
-/// Nothing where no kept dim is dense, or dims are left that do not merge.
-std::optional<ColumnWalk> walkColumns(const StridedReduction& r) {
-  constexpr std::int64_t kLeastDense = 16;
-  constexpr std::int64_t kLeastElements = 1024;
-  constexpr std::size_t kMostReduced = 4;
-  if (r.in.numel() < kLeastElements) return {};
-  Dims order;  // of the kept dims, as they lie in memory
-  ColumnWalk w;
-  for (std::size_t d = 0; d < r.in.shape.size(); ++d) {
-    if (d >= r.begin && d < r.end) {
-      w.reduced.push_back(r.in.shape[d]);
-      w.reducedStrides.push_back(r.in.strides[d]);
-    } else if (r.in.shape[d] != 1) {
-      order.push_back(static_cast<std::int64_t>(d));
-    }
-  }
-  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return r.in.strides[a] > r.in.strides[b]; });
-  // A dim that is repeated stays an outer one.
-  const auto dense = std::ranges::find_if(order, [&](std::int64_t d) { return r.in.strides[d] == 1; });
-  if (dense == order.end()) return {};
-  std::rotate(dense, dense + 1, order.end());
-  for (std::int64_t d : order) {
-    w.kept.push_back(r.in.shape[d]);
-    w.keptStrides[0].push_back(r.in.strides[d]);
-    w.keptStrides[1].push_back(r.out.strides[d]);
-  }
-  collapsePointwise(w.kept, w.keptStrides);
-  collapsePointwise(w.reduced, {&w.reducedStrides, 1});
-  if (w.kept.back() < kLeastDense || w.kept.size() > kMaxOuterRank + 1 || w.reduced.size() > kMostReduced) return {};
-  if (r.trailing && w.rows() > kMostTrailingRows) return {};
-  return w;
-}
-
-/// Runs a reduction as a Column kernel of its order.
-void runColumns(const StridedReduction& r, const ColumnWalk& walk) {
-  const std::int64_t n = walk.kept.back();
-  const ReductionKernel reduction{r.op,
-                                  KernelKind::Column,
-                                  static_cast<int>(walk.kept.size()) - 1,
-                                  {r.in.dtype, Access::Unit},
-                                  r.accumulator,
-                                  {r.out.dtype, accessOf(walk.keptStrides[1].back(), n)},
-                                  r.trailing,
-                                  static_cast<int>(walk.reduced.size())};
-  // [outer..., reduced..., inner], of which the out has none reduced.
-  auto joined = [](const Dims& kept, const Dims& reduced) {
-    Dims all;
-    all.append(kept.begin(), kept.end() - 1);
-    all.append(reduced.begin(), reduced.end());
-    all.push_back(kept.back());
-    return all;
-  };
-  const std::array<Dims, 2> strides{joined(walk.keptStrides[0], walk.reducedStrides),
-                                    joined(walk.keptStrides[1], Dims(walk.reduced.size(), 0))};
-  const ArgLayout layout = reduction.layout();
-  Args args(layout.size());
-  writeWalk(layout, joined(walk.kept, walk.reduced), strides, args.data());
-  args[layout.pointer(0)] = reinterpret_cast<std::int64_t>(r.in.data);
-  args[layout.pointer(1)] = reinterpret_cast<std::int64_t>(r.out.data);
-  const Kernel& kernel = kernelFor(reduction.key(Device{}), [&] { return &loadKernel(reduction.signature()); });
-  launch(kernel, args.data(), wholeSpace(KernelKind::Column, layout, args.data()));
-}
 
 /// A reduction whose reduced dims do not merge into one, in pieces of its operand that are copied to the cache: whole
 /// rows, columns or blocks of these, so that the bits are those of one kernel over a contiguous copy.
@@ -219,8 +144,10 @@ class PieceByPiece {
 }  // namespace
 
 bool reduceStrided(const StridedReduction& reduction) {
-  if (const auto columns = walkColumns(reduction)) {
-    runColumns(reduction, *columns);
+  if (const auto columns = columnsOf(reduction)) {
+    const ReductionKernel& k = columns->kernel;
+    const Kernel& kernel = kernelFor(k.key(Device{}), [&] { return &loadKernel(k.signature()); });
+    launch(kernel, columns->args.data(), columns->space);
     return true;
   }
   return !reduction.merges && PieceByPiece(reduction).run();

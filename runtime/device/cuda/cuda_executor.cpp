@@ -66,6 +66,13 @@ void CudaExecutor::launch(const Kernel& kernel, const std::int64_t* args, const 
   launchKernel(of(kernel), args, space, of(stream));
 }
 
+bool CudaExecutor::reduceStrided(const StridedReduction& reduction, Stream& stream) {
+  const auto columns = walkOf(reduction);
+  if (!columns) return false;
+  launchKernel(loadKernel(gpu_, columns->kernel.signature()), columns->args.data(), columns->space, of(stream));
+  return true;
+}
+
 void CudaExecutor::copyArray(const ArrayView& from, const ArrayView& to, Stream& stream) {
   copyStrided(from, to, of(stream));
 }

@@ -16,6 +16,7 @@ CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s)
   for (const KernelOperand& input : signature.inputs) dense &= input.access == Access::Unit;
   for (const KernelOutput& output : signature.outputs) dense &= output.operand.access == Access::Unit;
   splits = canSplitAsDim(signature);
+  turns = canTurn(signature);
 }
 
 CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s, const CudaModule& module,
@@ -52,6 +53,16 @@ const Split& CudaKernel::split() const {
   auto made = std::make_unique<Split>(Split{&follower(partial), &follower(finish)});
   const Split* before = nullptr;
   return split_.compare_exchange_strong(before, made.get()) ? *made.release() : *before;
+}
+
+const CudaKernel* CudaKernel::turned(const Turn& turn) const {
+  const std::lock_guard lock(turning_);
+  for (const auto& [known, kernel] : turned_)
+    if (known == turn) return kernel;
+  const KernelSignature s = cuda::turned(signature, turn);
+  const auto* made = module_ != nullptr ? static_cast<const CudaKernel*>(module_->find(s)) : &loadKernel(gpu, s);
+  turned_.emplace_back(turn, made);
+  return made;
 }
 
 const CudaKernel& GpuKernels::find(const KernelSignature& signature) {

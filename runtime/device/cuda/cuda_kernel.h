@@ -14,7 +14,10 @@
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
+#include "runtime/device/cuda/across.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/cuda/queue.h"
 #include "runtime/device/executor.h"
@@ -54,6 +57,8 @@ class CudaKernel final : public Kernel {
   bool dense = true;
   /// Is the kernel one that can be split?
   bool splits = false;
+  /// Is it a reduction whose inputs may lie across?
+  bool turns = false;
 
   [[nodiscard]] bool ready() const { return function_.load(std::memory_order_acquire) != nullptr; }
   [[nodiscard]] const Function& function() const {
@@ -62,6 +67,8 @@ class CudaKernel final : public Kernel {
   }
   /// Of a kernel that can be split.
   [[nodiscard]] const Split& split() const;
+  /// Of a kernel that can turn; null where a program's module lacks it.
+  [[nodiscard]] const CudaKernel* turned(const Turn& turn) const;
 
  private:
   [[gnu::cold]] const Function& makeFunction() const;
@@ -69,6 +76,8 @@ class CudaKernel final : public Kernel {
 
   const CudaModule* module_ = nullptr;
   mutable std::mutex making_;
+  mutable std::mutex turning_;
+  mutable std::vector<std::pair<Turn, const CudaKernel*>> turned_;
   mutable std::unique_ptr<const Function> code_;
   mutable std::atomic<const Function*> function_{nullptr};
   mutable std::atomic<const Split*> split_{nullptr};
@@ -107,7 +116,7 @@ class CudaModule final : public KernelModule {
 
 // ---- launching
 
-/// Queues a kernel over a space, in parts where that is worth it. Counts a launch a part.
+/// Queues a kernel over a space, turned or in parts where that is worth it. Counts a launch a part.
 void launchKernel(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space, CudaStream& stream);
 /// The kernels whose code that will need.
 SmallVector<const CudaKernel*, 2> neededBy(const CudaKernel& kernel, const std::int64_t* args,

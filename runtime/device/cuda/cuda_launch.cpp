@@ -1,5 +1,5 @@
-// How a kernel is launched: grid and block by its kind, and whether few long rows or columns are cut into blocks. None
-// of it changes a bit.
+// How a kernel is launched: grid and block by its kind, whether a reduction is turned to follow the dense dim of its
+// inputs, and whether few long rows or columns are cut into blocks. None of it changes a bit.
 #include <algorithm>
 #include <bit>
 
@@ -128,6 +128,27 @@ void launchSplit(const CudaKernel& whole, const std::int64_t* args, const Launch
               {units, blocks}, stream);
 }
 
+/// A kernel and the argument block with which it does the work of another one; its own where there is none better.
+struct Taken {
+  const CudaKernel* kernel;
+  const std::int64_t* given;
+  LaunchSpace space;
+  SmallVector<std::int64_t, 64> own;
+  [[nodiscard]] const std::int64_t* args() const { return own.empty() ? given : own.data(); }
+};
+Taken takenFor(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
+  Taken taken{&kernel, args, space, {}};
+  if (!kernel.turns) return taken;
+  const auto turn = turnOf(kernel.signature, kernel.layout, args);
+  if (!turn) return taken;
+  const CudaKernel* const turned = kernel.turned(*turn);
+  if (turned == nullptr) return taken;
+  taken.kernel = turned;
+  taken.own = turnedArgs(kernel.signature, *turn, args);
+  taken.space = wholeSpace(KernelKind::Column, turned->layout, taken.own.data());
+  return taken;
+}
+
 }  // namespace
 
 Target targetOf(const GpuProperties& p) {
@@ -138,7 +159,7 @@ Target targetOf(const GpuProperties& p) {
   t.leastSharedBytes = std::int64_t{1} << 16;
   t.cachedBytes = static_cast<std::int64_t>(p.l2CacheSize / 4);
   t.mostRecomputed = 8;
-  // Nothing is turned: reads that lie across meet in the second cache.
+  // No operand is copied to be turned: elementwise reads that lie across meet in the second cache.
   t.shortRow = 0;
   t.fewRows = std::max(p.multiprocessors / 2, 1);
   return t;
@@ -173,13 +194,18 @@ Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const Launc
 void launchKernel(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space, CudaStream& stream) {
   if (space.units <= 0) return;
   stream.gpu().use();
-  if (isWorthSplitting(kernel, space)) return launchSplit(kernel, args, space, stream);
-  launchWhole(kernel, args, space, stream);
+  const Taken taken = takenFor(kernel, args, space);
+  if (isWorthSplitting(*taken.kernel, taken.space))
+    return launchSplit(*taken.kernel, taken.args(), taken.space, stream);
+  launchWhole(*taken.kernel, taken.args(), taken.space, stream);
 }
 
-SmallVector<const CudaKernel*, 2> neededBy(const CudaKernel& kernel, const std::int64_t*, const LaunchSpace& space) {
-  if (isWorthSplitting(kernel, space)) return {kernel.split().partial, kernel.split().finish};
-  return {&kernel};
+SmallVector<const CudaKernel*, 2> neededBy(const CudaKernel& kernel, const std::int64_t* args,
+                                           const LaunchSpace& space) {
+  const Taken taken = takenFor(kernel, args, space);
+  if (!isWorthSplitting(*taken.kernel, taken.space)) return {taken.kernel};
+  const Split& split = taken.kernel->split();
+  return {split.partial, split.finish};
 }
 
 }  // namespace tandem::cuda

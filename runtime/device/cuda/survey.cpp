@@ -103,6 +103,13 @@ void SurveyDevice::launch(const Kernel& kernel, const std::int64_t* args, const 
   for (const CudaKernel* k : neededBy(static_cast<const CudaKernel&>(kernel), args, space)) survey_.note(k->signature);
 }
 
+bool SurveyDevice::reduceStrided(const StridedReduction& reduction, Stream& stream) {
+  const auto columns = walkOf(reduction);
+  if (!columns) return false;
+  launch(loadKernel(gpu_, columns->kernel.signature()), columns->args.data(), columns->space, stream);
+  return true;
+}
+
 void SurveyDevice::copyArray(const ArrayView& from, const ArrayView& to, Stream&) {
   const Surveying here(survey_);
   copyStrided(from, to, gpu_.defaultStream());

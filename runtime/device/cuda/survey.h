@@ -52,6 +52,7 @@ class SurveyDevice final : public CodeSurvey, public Executor {
   const Kernel* load(const KernelSignature& signature) override;
   void prepare(std::span<const LaunchPreview>) override {}
   void launch(const Kernel& kernel, const std::int64_t* args, const LaunchSpace& space, Stream& stream) override;
+  bool reduceStrided(const StridedReduction& reduction, Stream& stream) override;
   void copyArray(const ArrayView& from, const ArrayView& to, Stream& stream) override;
   LibraryFn library(std::string_view op) override;
   void call(LibraryFn fn, const LibraryCall& call, Stream& stream) override;
