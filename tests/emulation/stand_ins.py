@@ -3,6 +3,8 @@
 import ctypes
 import os
 import pathlib
+import subprocess
+import sys
 
 import numpy
 
@@ -51,6 +53,18 @@ class Compiler:
         buffer = ctypes.create_string_buffer(size.value)
         assert getattr(self.library, f"nvrtcGet{what}")(program, buffer) == 0
         return buffer.raw
+
+
+def dumped(folder, program, *arguments, **others):
+    """The texts that a program in a process of its own compiles for the emulated device."""
+    environment = {
+        **os.environ, "TANDEM_CUDA_DRIVER": DRIVER, "TANDEM_NVRTC": NVRTC, "TANDEM_CACHE": "off",
+        "TANDEM_DUMP": str(folder), "PYTHONPATH": os.pathsep.join(sys.path), **others,
+    }  # fmt: skip
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return sorted(pathlib.Path(folder).glob("*.cu"))
 
 
 class DriverError(Exception):

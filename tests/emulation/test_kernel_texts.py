@@ -4,9 +4,7 @@ registers."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -87,18 +85,9 @@ tandem.cuda.synchronize()
 def texts(folder: Path, names: list[str]) -> list[Path]:
     """What the table's operations of these names, and the kinds, have compiled on the emulated device, in processes of
     their own."""
-    tables = stand_ins.ROOT / "tests/python"
-    path = os.pathsep.join([str(tables / "tables"), str(tables), *sys.path])
-    environment = {
-        **os.environ, "TANDEM_CUDA_DRIVER": stand_ins.DRIVER, "TANDEM_NVRTC": stand_ins.NVRTC,
-        "TANDEM_CACHE": "off", "TANDEM_DUMP": str(folder), "PYTHONPATH": path,
-    }  # fmt: skip
     alone = {"TANDEM_CUBLASLT": "", "TANDEM_CUDNN": "", "TANDEM_CUSOLVER": ""}
-    for program, others in ((OPERATIONS, {}), ("import tandem\n" + KINDS, alone)):
-        command = [sys.executable, "-c", program, *names]
-        done = subprocess.run(command, env={**environment, **others}, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[-3000:]
-    return sorted(folder.glob("*.cu"))
+    stand_ins.dumped(folder, OPERATIONS, *names)
+    return stand_ins.dumped(folder, "import tandem\n" + KINDS, **alone)
 
 
 def kind_of(file: Path) -> str:

@@ -4,14 +4,11 @@ dims do not merge."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+import stand_ins
 from emulated import there
 from operations import VISIBLE, Operation, dtypes
 from same_bits import assert_same_bits
@@ -88,18 +85,6 @@ def test_few_long_rows_are_cut():
     assert_same_bits(x.cuda().t().sum(1).cpu(), x.t().sum(1))
 
 
-def texts(tmp_path: Path, program: str) -> list[str]:
-    """The signatures of the kernels that a program has compiled."""
-    whole = "import sys, tandem\nfrom emulated import DEVICE\n" + program + "\ntandem.cuda.synchronize()"
-    environment = {
-        **os.environ, "TANDEM_CACHE": "off", "TANDEM_DUMP": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path),
-    }  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", whole], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    heads = (re.search(r"^// (.*reduce.*)$", p.read_text(), re.MULTILINE) for p in tmp_path.glob("*.cu"))
-    return [head[1] for head in heads if head]
-
-
 @pytest.mark.parametrize(
     ("expression", "kind"),
     [
@@ -116,7 +101,9 @@ def texts(tmp_path: Path, program: str) -> list[str]:
     ],
 )
 def test_which_kernel_is_taken(tmp_path, expression, kind):
-    (found,) = texts(tmp_path, f"x = tandem.zeros(300, 64, device=DEVICE)\n{expression}")
+    program = f"import tandem\nx = tandem.zeros(300, 64, device='cuda')\n{expression}\ntandem.cuda.synchronize()"
+    heads = (re.search(r"^// (.*reduce.*)$", p.read_text(), re.MULTILINE) for p in stand_ins.dumped(tmp_path, program))
+    (found,) = (head[1] for head in heads if head)
     assert found.startswith(kind), found
 
 
