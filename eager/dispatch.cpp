@@ -60,11 +60,7 @@ bool mayLieInOrder(const OpFacts& f, Operands operands) {
 
 /// A window on `base`, or on what that is a window of, which the recording knows.
 Tensor windowOn(const Tensor& base, Dims shape, Dims strides, std::int64_t offset) {
-  if (activeRecorder != nullptr) {
-    if (otherDevices) [[unlikely]]
-      activeRecorder->enter(base.device());
-    activeRecorder->touch(base);
-  }
+  if (activeRecorder != nullptr) activeRecorder->touch(base);
   Tensor view = makeAlias(base, std::move(shape), std::move(strides), offset);
   view.impl()->viewBase = base.impl()->viewBase ? base.impl()->viewBase : base.ref();
   return view;

@@ -28,13 +28,15 @@ Device deviceOf(std::span<const Operand> operands) {
 
 Tensor toDevice(const Tensor& t, Device device) {
   if (t.device() == device) return t;
-  // What is being recorded is of one device: it gets elements of the CPU as they are now. Of memory that others see,
-  // too, a trace cannot know whether it is a constant.
+  // What is being recorded is of one device: it gets elements of the CPU as they are now. Of new memory that others
+  // see, too, a trace cannot know whether it is a constant.
   std::optional<AtOnce> now;
-  if (activeRecorder != nullptr && t.device().isCpu() && !t.isPending() && !t.requiresGrad() &&
-      !t.impl()->storage->isShared()) {
-    activeRecorder->beforeRead(t);
-    now.emplace();
+  if (activeRecorder != nullptr && t.device().isCpu() && !t.isPending() && !t.requiresGrad()) {
+    if (Tensor placed = activeRecorder->place(t, device); placed.defined()) return placed;
+    if (!t.impl()->storage->isShared()) {
+      activeRecorder->beforeRead(t);
+      now.emplace();
+    }
   }
   return ops::device_copy(t, deviceNumber(device), deviceNumber(t.device()));
 }

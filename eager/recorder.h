@@ -31,6 +31,9 @@ class Recorder {
   virtual void touch(const Tensor& base) = 0;
   /// Runs what is recorded so far, as what follows is recorded under other conditions: `why`.
   virtual void runRecorded(const char* why) = 0;
+  /// A tensor on the CPU that was there before is used on the device of what is recorded: its copy there, which every
+  /// run of a recording that is kept finds for itself. Undefined where nothing is kept.
+  virtual Tensor place(const Tensor& t, Device device) = 0;
   /// The elements of a tensor that is memory are about to be read by the program.
   virtual void beforeRead(const Tensor& t) = 0;
   /// The program is about to read the size of `dim`, or all sizes where that is negative.

@@ -99,6 +99,10 @@ bool CompiledTrace::fits(std::span<const Tensor> arguments) const {
   for (const auto& source : inputs) {
     if (source.constant) continue;
     const TensorImpl* t = inputOf(source, arguments);
+    if (source.placed != nullptr) {
+      if (!source.placed->fits(*t)) return false;
+      continue;
+    }
     const Storage* s = t->storage.get();
     // What the plan reaches is there, whatever was done to the tensor since.
     const std::size_t from = source.whole ? 0 : static_cast<std::size_t>(t->offset + source.shift) * itemSize(t->dtype);
@@ -154,6 +158,7 @@ class Call {
   std::span<const Scalar> scalars_;
   Pointers ins_;
   SmallVector<Storage*, kFew> storages_;  // of the inputs
+  std::vector<Tensor> placed_;            // those that were copied to the device
   SmallVector<std::int64_t, kFew> offsets_;
   std::vector<Ref<Storage>> memory_;  // the fresh ones
   Pointers outs_;
@@ -166,9 +171,13 @@ void Call::findInputs() {
   for (std::size_t k = 0; k < storages_.size(); ++k) {
     const CompiledTrace::Source& source = trace_.inputs[k];
     TensorImpl* t = source.constant ? source.constant.get() : CompiledTrace::inputOf(source, arguments_);
+    if (source.placed != nullptr) {
+      placed_.push_back(source.placed->on(trace_.plan->device, *t));
+      t = placed_.back().impl();
+    }
     Storage* s = t->storage.get();
     if (s->isPending()) s->pending()->materialize();
-    std::int64_t offset = source.whole ? 0 : t->offset + source.shift;
+    const std::int64_t offset = source.whole ? 0 : t->offset + source.shift;
     storages_[k] = s;
     offsets_[k] = offset;
     ins_[k] = static_cast<char*>(s->data()) + offset * static_cast<std::int64_t>(itemSize(t->dtype));

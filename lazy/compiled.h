@@ -18,6 +18,7 @@
 #include "autograd/template.h"
 #include "eager/generator.h"
 #include "eager/tensor.h"
+#include "lazy/placed.h"
 #include "runtime/base/index_table.h"
 #include "runtime/plan/plan.h"
 
@@ -39,6 +40,8 @@ struct CompiledTrace {
     std::int64_t shift = 0;    // and so many elements on
     std::size_t bytes = 0;     // of its memory that the plan may reach
     std::uint32_t writes = 0;  // by the function, to the storage: how far its version advances
+    /// Of a tensor on the CPU that the plan reads on its device: the copies there.
+    std::shared_ptr<Placed> placed;
     /// Of a captured tensor: its memory, which is compared and not owned. Null where a call brings its own.
     const Storage* memory = nullptr;
   };

@@ -32,7 +32,7 @@ Tensor Session::valueNow(ValueRef v) {
 
 std::optional<Session::Read> Session::readAhead(const Tensor& t, bool run) {
   // Memory made while tracing is a constant of the trace, and so is what it holds.
-  const bool constant = !t.isPending() && t.impl()->storage->birth() > birth_;
+  const bool constant = !t.isPending() && isConstant(t.impl()->storage.get());
   if (!tracing_ || constant || t.numel() != 1 || t.dtype() == DType::Bool || t.impl()->batch ||
       t.device() != trace_.device || (run && (placeholders || reads_ == kMostReads)))
     return {};

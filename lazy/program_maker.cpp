@@ -214,6 +214,7 @@ EntryData ProgramMaker::entryOf(const Names& names, const CompiledTrace& trace, 
   auto captured = [&](TensorImpl* t) { return memoryOf(Tensor(Ref<TensorImpl>(t)), ""); };
   for (const auto& source : trace.inputs) {
     if (source.grad && source.outer.argument >= 0) refuse("it reads the `.grad` of an argument");
+    if (source.placed) refuse("what is on the CPU beside tensors on a GPU is read at each call: move it there");
     if (!source.constant && source.outer.argument >= 0) {
       const std::uint32_t number = argumentOf[static_cast<std::size_t>(source.outer.argument)];
       const TensorImpl* t = names.arguments[number].second.impl();

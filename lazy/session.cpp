@@ -2,6 +2,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/generator.h"
+#include "eager/ops.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/user_line.h"
 #include "runtime/device/executor.h"
@@ -108,11 +109,33 @@ void Session::turnToDevice() {
 
 void Session::beforeRead(const Tensor& t) {
   // Memory made while tracing is a constant; what was there before may be another thing at the next call.
-  if (tracing_ && !t.isPending() && t.impl()->storage->birth() <= birth_) giveUp(kValueRead);
+  if (tracing_ && !t.isPending() && !isConstant(t.impl()->storage.get())) giveUp(kValueRead);
+}
+
+Tensor Session::place(const Tensor& t, Device device) {
+  if (!tracing_ || t.impl()->storage->birth() > birth_ || t.impl()->batch || t.numel() == 0) return {};
+  if (device_ != device) {
+    if (trace_.size() != 0 || first_ != nullptr) return {};
+    enter(device);
+  }
+  // Each time an input of its own: between two uses others may write to memory that they share.
+  Tensor copy;
+  {
+    AtOnce now;
+    NoGrad noGrad;
+    copy = ops::device_copy(t, deviceNumber(device), deviceNumber(t.device()));
+  }
+  inputs_[static_cast<std::size_t>(addInput(copy, copy.impl()->storage.get()))].placed = t;
+  return copy;
 }
 
 void Session::touch(const Tensor& base) {
   if (!tracing_ || base.isPending()) return;
+  if (device_ != base.device()) {
+    // A window is no work: one on memory elsewhere is none of the trace's values.
+    if (trace_.size() != 0 || first_ != nullptr) return;
+    enter(base.device());
+  }
   (void)valueOf(base);
 }
 

@@ -49,6 +49,7 @@ struct SessionInput {
   bool constant = false;            // a copy of what was made from data while tracing; `root` belongs to the trace
   Ref<Storage> storage;
   Ref<TensorImpl> root;     // the tensor it was first seen through (its base, for a view)
+  Tensor placed;            // of what it is a copy on the trace's device (lazy/placed.h)
   std::int64_t offset = 0;  // in elements
   ValueRef value;
   TensorMeta meta;
@@ -82,6 +83,7 @@ class Session final : public Recorder {
   void enter(Device device) override;
   void touch(const Tensor& base) override;
   void runRecorded(const char* why) override;
+  Tensor place(const Tensor& t, Device device) override;
   void beforeRead(const Tensor& t) override;
   void beforeSizeRead(const Tensor& t, std::int64_t dim) override;
   std::int64_t learnSize(Tensor& count) override;
@@ -149,7 +151,7 @@ class Session final : public Recorder {
 
   /// Memory that was made from data while a function is traced, and that no operation read, is a value like others.
   void include(const Tensor& t) {
-    if (t.impl()->storage->birth() > birth_) (void)valueOf(t);
+    if (isConstant(t.impl()->storage.get())) (void)valueOf(t);
   }
 
   /// A run-time scalar: argument `number` of the call, `value` while tracing.
@@ -176,6 +178,12 @@ class Session final : public Recorder {
 
  private:
   friend class Content;
+  /// Was the memory made while tracing, so that it holds the same in every call?
+  [[nodiscard]] bool isConstant(Storage* s) const {
+    if (s->birth() <= birth_) return false;
+    const std::uint32_t known = inputNumbers_.find(s);
+    return known == inputNumbers_.kNone || !inputs_[known].placed.defined();
+  }
   std::int32_t slotOf(const Scalar& s);
   std::int32_t inputOf(const Tensor& t);
   void note(const Tensor& t);

@@ -227,6 +227,23 @@ bool Tracer::keepTape(CompiledTrace& c, std::span<const Tensor> ends, const Tape
   return true;
 }
 
+bool Tracer::findPlaced(CompiledTrace::Source& source, const SessionInput& input, std::string& reason) const {
+  const Tensor& window = input.placed;
+  const TensorImpl* from = nullptr;
+  for (std::size_t i = 0; from == nullptr && i < arguments_.size(); ++i) {
+    if (!(arguments_[i].impl()->storage == window.impl()->storage)) continue;
+    source.outer.argument = static_cast<std::int32_t>(i);
+    from = arguments_[i].impl();
+  }
+  if (from == nullptr) from = source.outer.captured = known_(window.impl());
+  if (from == nullptr || from->dtype != window.dtype()) {
+    reason = "memory of the CPU is used that no name leads to";
+    return false;
+  }
+  source.placed = std::make_shared<Placed>(window, window.impl()->offset - from->offset, source.writes == 0);
+  return true;
+}
+
 bool Tracer::findInputs(CompiledTrace& c, std::string& reason) const {
   const auto& inputs = session_->inputs();
   for (std::size_t k = 0; k < inputs.size(); ++k) {
@@ -234,6 +251,11 @@ bool Tracer::findInputs(CompiledTrace& c, std::string& reason) const {
     source.whole = session_->isWhole(inputs[k].storage.get());
     source.writes = inputs[k].storage->version - inputs[k].versionBefore;
     source.bytes = static_cast<std::size_t>(numelOf(inputs[k].meta.shape)) * itemSize(inputs[k].meta.dtype);
+    if (inputs[k].placed.defined()) {
+      if (!findPlaced(source, inputs[k], reason)) return false;
+      c.inputs.push_back(source);
+      continue;
+    }
     bool found = false;
     for (std::size_t i = 0; !found && i < arguments_.size(); ++i) {
       if (!(arguments_[i].impl()->storage == inputs[k].storage)) continue;
@@ -360,6 +382,9 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   if (c->differentiable)
     for (const Tensor& t : ends) c->tapeOutputs.push_back(made(*c, t, fresh));
   for (const auto& [number, leaf] : tapeLeaves_) c->tapeLeaves.emplace_back(number, made(*c, leaf, fresh));
+  // What a call hands on may be written to.
+  for (const CompiledTrace::Made& m : c->made)
+    if (m.kind == CompiledTrace::Made::Kind::Input && c->inputs[m.index].placed) c->inputs[m.index].placed->release();
   c->slots = session_->trace().slots;
   c->sizes = session_->learntSizes();
   for (auto k : session_->guardedScalars()) c->guardedScalars.emplace_back(k, scalars[k]);

@@ -89,6 +89,8 @@ class Tracer final : public GradObserver {
   [[nodiscard]] std::vector<Tensor> withHistory(std::span<const Tensor> outputs, const TapeInputs& inputs) const;
   bool keepTape(CompiledTrace& c, std::span<const Tensor> ends, const TapeInputs& inputs, std::string& reason);
   bool findInputs(CompiledTrace& c, std::string& reason) const;
+  /// Where a call finds the tensor of which an input is a copy on the device.
+  bool findPlaced(CompiledTrace::Source& source, const SessionInput& input, std::string& reason) const;
   [[nodiscard]] bool keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh, std::string& reason);
   /// Where the gradient lies that was there at the start; false where that cannot be said.
   [[nodiscard]] bool placeGrad(CompiledTrace::GradGuard& guard, const CompiledTrace& c, const Tensor& grad) const;
