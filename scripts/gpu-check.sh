@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Tries Tandem on a machine with a GPU: CUDA 13's driver and Python. Needs no network: it takes what is built in the
 # tree, else unpacks a wheel of build/wheel, else builds. Then the tests marked `gpu`, the table of operations and the
-# programs of tests/guarded on the GPU, compute-sanitizer on a few of them where it is installed, and the benchmarks.
+# programs of tests/guarded on the GPU, the benchmarks, and compute-sanitizer on a few tests where it is installed.
 #
 #   scripts/gpu-check.sh [--emulated] [--minutes N]
 #
-# Says after each step what is done, ends within 10 minutes (or N), and writes build/gpu-check/report.md. PYTHON names
-# the interpreter, JOBS how many tests run at once. --emulated runs all of it on the emulated device of the tests, with
-# tiny sizes: without the sanitizer, and with times that mean nothing.
+# Says after each step what is done, ends within 10 minutes (or N), and writes build/gpu-check/report.md after each step
+# anew, so that what was found is kept however it ends. A step that takes too long is interrupted, and says what it has
+# found. OUT names another folder for reports and logs, PYTHON the interpreter, JOBS how many tests run at once.
+# --emulated runs all of it on the emulated device of the tests, with tiny sizes: without the sanitizer, and with times
+# that mean nothing.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 emulated=0
@@ -20,7 +22,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-out=$PWD/build/gpu-check
+out=${OUT:-$PWD/build/gpu-check}
 preset=${PRESET:-release}
 jobs=${JOBS:-$(nproc)}
 python=${PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || command -v python3)}
@@ -30,6 +32,31 @@ deadline=$((SECONDS + 60 * minutes))
 status=0
 rows=()
 
+write_report() {
+  {
+    echo "# Tandem on a GPU, $(date +%Y-%m-%d)"
+    echo
+    [ $emulated = 0 ] || printf '%s\n\n' "**An emulated device with tiny sizes: times mean nothing.**"
+    echo "Commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)$(git diff --quiet HEAD 2>/dev/null || echo ', changed')."
+    echo
+    echo "| step | result | s |"
+    echo "| --- | --- | ---: |"
+    printf '%s\n' "${rows[@]}"
+    echo
+    [ ! -f "$out/table.md" ] || cat "$out/table.md"
+  } >"$out/report.new" && mv "$out/report.new" "$out/report.md"
+}
+finish() {
+  write_report
+  cat "$out/report.md"
+  echo "-- the report is ${out#"$PWD"/}/report.md"
+  exit "$1"
+}
+running=
+interruptible=()
+! env --default-signal=INT true 2>/dev/null || interruptible=(env --default-signal=INT)
+trap '[ -z "$running" ] || kill "$running"; rows+=("| the rest | left out: the script was ended | – |"); finish 1' INT TERM HUP
+
 # step NAME SECONDS COMMAND...: no longer than that, nor than what is left of the whole; its output in a log.
 step() {
   local name=$1 limit=$2 left=$((deadline - SECONDS)) begin=$SECONDS log result code
@@ -37,13 +64,19 @@ step() {
   log=$out/${name//[^a-z0-9]/-}.log
   if [ $left -lt 5 ]; then
     rows+=("| $name | left out: no time is left | – |")
+    write_report
     echo "-- $name: left out, no time is left"
     status=1
     return 1
   fi
   [ $limit -lt $left ] || limit=$left
-  timeout --kill-after=5 "$limit" "$@" >"$log" 2>&1
+  # In the background, so that a signal to the script is not held back until the step has ended; there the shell has
+  # commands ignore interrupts.
+  timeout --signal=INT --kill-after=8 "$limit" "${interruptible[@]}" "$@" >"$log" 2>&1 &
+  running=$!
+  wait $running
   code=$?
+  running=
   case $code in
     0) result=done ;;
     124 | 137) result="not done in $limit s" ;;
@@ -53,12 +86,14 @@ step() {
   local last
   last=$(grep -v '^$' "$log" | tail -n 1 | tr '|' '/' | cut -c 1-200)
   rows+=("| $name | $result${last:+: $last} | $((SECONDS - begin)) |")
+  write_report
   echo "-- $name: $result in $((SECONDS - begin)) s${last:+: $last}"
   [ $code = 0 ] || tail -n 25 "$log"
   return $code
 }
 skip() {
   rows+=("| $1 | left out: $2 | – |")
+  write_report
   echo "-- $1: left out, $2"
 }
 
@@ -85,7 +120,8 @@ code=$?
 tail -n 1 "$out/prepare.log"
 if [ $code != 0 ]; then
   tail -n 25 "$out/prepare.log"
-  exit 1
+  rows+=("| preparing | failed: $(tail -n 1 "$out/prepare.log" | tr '|' '/' | cut -c 1-200) | $SECONDS |")
+  finish 1
 fi
 rows+=("| preparing | $(tail -n 1 "$out/prepare.log" | sed "s|$PWD/||") | $SECONDS |")
 echo "-- preparing: done in $SECONDS s"
@@ -107,7 +143,7 @@ if not tandem.cuda.is_available():
     raise SystemExit(tandem._C._gpu_why_none())
 print(tandem._C._gpu_driver_version(0), tandem.cuda.get_device_properties(0), "cuDNN:", tandem.backends.cudnn.version())' || {
   printf '%s\n' "No GPU can be used: there is nothing to try." >&2
-  exit 1
+  finish 1
 }
 
 # ---- tests
@@ -136,6 +172,15 @@ else
   status=1
 fi
 
+# ---- benchmarks
+
+measure=("$python" benchmarks/models/gpu.py --out "$out/table.md")
+if [ $emulated = 1 ]; then
+  step "benchmarks, whose times mean nothing" 300 "${measure[@]}" --tiny
+else
+  step "benchmarks" 270 "${measure[@]}"
+fi
+
 # ---- the sanitizer
 
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -n 1)
@@ -150,26 +195,4 @@ elif has pytest; then
   done
 fi
 
-# ---- benchmarks
-
-measure=("$python" benchmarks/models/gpu.py --out "$out/table.md")
-if [ $emulated = 1 ]; then
-  step "benchmarks, whose times mean nothing" 300 "${measure[@]}" --tiny
-else
-  step "benchmarks" 300 "${measure[@]}"
-fi
-
-{
-  echo "# Tandem on a GPU, $(date +%Y-%m-%d)"
-  echo
-  [ $emulated = 0 ] || printf '%s\n\n' "**An emulated device with tiny sizes: times mean nothing.**"
-  echo "Commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)$(git diff --quiet HEAD 2>/dev/null || echo ', changed')."
-  echo
-  echo "| step | result | s |"
-  echo "| --- | --- | ---: |"
-  printf '%s\n' "${rows[@]}"
-  echo
-  [ ! -f "$out/table.md" ] || cat "$out/table.md"
-} >"$out/report.md"
-echo "-- the report is build/gpu-check/report.md"
-exit $status
+finish $status

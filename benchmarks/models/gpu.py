@@ -322,8 +322,9 @@ def measure_here(library, tiny, rows):
     print(json.dumps({"failed": failed}), flush=True)
 
 
-def measure(library, tiny, rows):
-    """(facts, {row: {(library, mode): seconds}}, rows that failed) of a library in a process of its own."""
+def measure(library, tiny, rows, told):
+    """(facts, {row: {(library, mode): seconds}}, rows that failed) of a library in a process of its own; `told` is
+    called with the first two after each measurement."""
     command = [sys.executable, __file__, "--library", library, *(["--tiny"] if tiny else [])]
     process = subprocess.Popen([*command, *(["--rows", *rows] if rows else [])], text=True, stdout=subprocess.PIPE)
     facts, results, failed = {}, {}, None
@@ -336,6 +337,7 @@ def measure(library, tiny, rows):
         elif "row" in found:
             results.setdefault(found["row"], {})[library, found["mode"]] = found["seconds"]
             print(f"{library} {found['mode']}: {ROWS[found['row']][0]}: {found['seconds'] * 1e6:.4g} µs", flush=True)
+            told(facts, results)
     if process.wait() != 0 or failed is None:
         failed = [*(failed or []), f"the process of {library}, which ended with {process.returncode}"]
     return facts, results, failed
@@ -372,22 +374,37 @@ def main():
     if options.library:
         return measure_here(options.library, options.tiny, options.rows)
     libraries = ["tandem", *(["torch"] if not options.tiny and importable("torch") else [])]
-    results, failures, heads = {}, [], []
-    for library in libraries:
-        facts, found, failed = measure(library, options.tiny, options.rows)
-        heads.append(f"{library} {facts.get('version', '?')} on {facts.get('device', '?')}")
-        failures += [f"{library}: {row}" for row in failed]
+    results, failures, heads = {}, [], {}
+
+    def take(library, facts, found):
+        heads[library] = f"{library} {facts.get('version', '?')} on {facts.get('device', '?')}"
         for row, values in found.items():
             results.setdefault(row, {}).update(values)
-    text = "; ".join(heads) + ", by CUDA events.\n\n"
-    if options.tiny:
-        text += "**Tiny sizes: these times mean nothing.**\n\n"
-    text += markdown([(TITLE, {r: t for r, t in ROWS.items() if r in results})], results) + "\n"
-    text += traffic_table(results) + "\n"
-    if failures:
-        text += "\nFailed: " + "; ".join(failures) + ".\n"
-    if options.out:
-        options.out.write_text(text)
+
+    def report():
+        text = "; ".join(heads.values()) + ", by CUDA events.\n\n"
+        if options.tiny:
+            text += "**Tiny sizes: these times mean nothing.**\n\n"
+        text += markdown([(TITLE, {r: t for r, t in ROWS.items() if r in results})], results) + "\n"
+        text += traffic_table(results) + "\n"
+        if failures:
+            text += "\nFailed: " + "; ".join(failures) + ".\n"
+        if options.out:  # after each measurement: what was measured is kept, however this ends
+            new = options.out.with_suffix(".new")
+            new.write_text(text)
+            new.replace(options.out)
+        return text
+
+    for library in libraries:
+
+        def told(facts, found, library=library):
+            take(library, facts, found)
+            report()
+
+        facts, found, failed = measure(library, options.tiny, options.rows, told)
+        take(library, facts, found)
+        failures += [f"{library}: {row}" for row in failed]
+    text = report()
     print(text)
     print(f"{len(results)} rows measured, {len(failures)} failed")
     sys.exit(1 if any(f.startswith("tandem") for f in failures) else 0)

@@ -47,6 +47,24 @@ def test_the_script_tries_everything_on_the_emulated_device():
         assert re.search(rf"^\| {row}[^|]*\| [^|]+ \| \d+ \| {bar} \|$", report, re.MULTILINE), report
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(REAL, reason="the script itself is what runs this on a GPU")
+def test_what_was_found_is_kept_when_the_script_is_ended(tmp_path):
+    environment = {k: v for k, v in os.environ.items() if k not in ("TANDEM_TEST_DEVICE", "TANDEM_CACHE_DIR")}
+    script = [str(ROOT / "scripts/gpu-check.sh"), "--emulated"]
+    environment |= {"JOBS": "1", "OUT": str(tmp_path)}
+    running = subprocess.Popen(script, stdout=subprocess.PIPE, text=True, env=environment)
+    for line in running.stdout:
+        if line.startswith("-- looking for a GPU"):
+            break
+    assert "| looking for a GPU | done" in (tmp_path / "report.md").read_text()
+    running.terminate()
+    rest = running.communicate(timeout=60)[0]
+    assert running.returncode == 1
+    report = (tmp_path / "report.md").read_text()
+    assert "| the rest | left out: the script was ended |" in report and report in rest
+
+
 def test_an_unknown_option_shows_the_usage():
     done = subprocess.run([str(ROOT / "scripts/gpu-check.sh"), "--what"], capture_output=True, text=True)
     assert done.returncode == 2 and "--emulated runs all of it" in done.stderr
