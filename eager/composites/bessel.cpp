@@ -6,6 +6,7 @@
 #include "eager/helpers.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 #include "runtime/lib/functions/polynomials.h"
 
 namespace tandem::ops {
@@ -45,8 +46,11 @@ Tensor polynomial(const char* op, const Operand& x, const Operand& n, Polynomial
     return o.isTensor() ? toDType(detached(o.tensor()), DType::Float64)
                         : full_plain(o.scalar(), Dims(), DType::Float64);
   };
-  Tensor a = wide(x);
-  Tensor b = wide(n);
+  // A number on the CPU goes along before it is expanded.
+  const Operand both[] = {x, n};
+  const Placement place(op, both);
+  const Tensor a = wide(place.operands()[0]);
+  const Tensor b = wide(place.operands()[1]);
   Dims shape = broadcastShapes(op, a.shape(), b.shape());
   Tensor y = orthogonal_polynomial_plain(contiguous(expand(a, shape)), contiguous(expand(b, shape)),
                                          static_cast<std::int64_t>(family), shifted);

@@ -95,6 +95,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight
 
 Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const Tensor& weight, Flag average,
                                    Flag reduce, std::string_view reduction) {
+  if (x.dim() == 0) fail<IndexError>("Dimension specified as -1 but tensor has no dimensions");
   Tensor each;
   {
     FusedScope fused(x);

@@ -9,6 +9,7 @@
 #include "eager/helpers.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 #include "eager/recorder.h"
 #include "runtime/base/warn.h"
 
@@ -350,8 +351,13 @@ Pair integers(const char* op, const Tensor& x, const Tensor& y) {
   const DType dtype = resultType(metas);
   if (!isInteger(dtype))
     fail<NotImplementedError>("\"", op, "_cpu\" not implemented for '", dtypeClassName(dtype), "'");
-  Dims shape = broadcastShapes(op, x.shape(), y.shape());
-  return {expand(toDType(x, dtype), shape), expand(toDType(y, dtype), shape)};
+  // A number on the CPU goes along before it is expanded.
+  const Operand both[] = {x, y};
+  const Placement place(op, both);
+  auto expanded = [&, shape = broadcastShapes(op, x.shape(), y.shape())](const Operand& o) {
+    return expand(toDType(o.tensor(), dtype), shape);
+  };
+  return {expanded(place.operands()[0]), expanded(place.operands()[1])};
 }
 }  // namespace
 Tensor gcd(const Tensor& x, const Tensor& y) {

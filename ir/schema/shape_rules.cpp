@@ -273,7 +273,10 @@ void indexSelect(const OpFacts& op, Metas operands, Attrs attrs, std::span<Tenso
   if (rankOf(operands[1]) > 1)
     fail<IndexError>("index_select(): Index is supposed to be a vector, but got shape ", shapeText(operands[1].shape));
   Dims shape = operands[0].shape;
-  if (!shape.empty()) shape[AttrReader(attrs).integer()] = numelOf(operands[1].shape);
+  const std::int64_t count = numelOf(operands[1].shape);
+  if (shape.empty() && count != 1)
+    fail("index_select(): Index to scalar can have only 1 value, got ", count, " value(s)");
+  if (!shape.empty()) shape[AttrReader(attrs).integer()] = count;
   set(results[0], std::move(shape), operands[0].dtype);
 }
 
