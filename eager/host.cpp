@@ -8,8 +8,11 @@
 #include "eager/kernels.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
+#include "eager/sync_debug.h"
 #include "eager/tape_hook.h"
 #include "runtime/base/long_work.h"
+#include "runtime/base/user_line.h"
+#include "runtime/base/warn.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/gpu_control.h"
 
@@ -40,6 +43,15 @@ Tensor makePinned(DimsRef shape, DType dtype, std::size_t bytes, GpuControl& gpu
   return Tensor(new TensorImpl(storage, dtype, Dims(shape), contiguousStrides(shape), 0));
 }
 
+[[gnu::noinline, gnu::cold]] void tellOfWaiting(const Tensor& t) {
+  std::string line = userLine();
+  const std::string text =
+      strcat("called a synchronizing CUDA operation: ", dtypeName(t.dtype()), " ", shapeText(t.shape()), " on ",
+             deviceName(t.device()), " is read by the host", line.empty() ? "" : ", at ", line);
+  if (syncDebug == SyncDebug::Error) fail(text);
+  warn(text);
+}
+
 Tensor toHost(const Tensor& from, const void* source, std::size_t bytes) {
   Executor& there = executor(from.device());
   if (GpuControl* gpu = copiesAreLate ? there.gpu() : nullptr; gpu != nullptr && bytes != 0) {
@@ -49,6 +61,7 @@ Tensor toHost(const Tensor& from, const void* source, std::size_t bytes) {
   }
   Tensor to = makeEmpty(from.shape(), from.dtype(), Device{});
   if (bytes == 0) return to;
+  if (syncDebug.load(std::memory_order_relaxed) != SyncDebug::Default) tellOfWaiting(from);
   void* place = pointerOf(to);
   Stream& stream = there.stream();
   const LongWork waiting(LongWork::kLong);

@@ -7,6 +7,7 @@
 
 #include "eager/host.h"
 #include "eager/recorder.h"
+#include "eager/sync_debug.h"
 #include "python/src/device_object.h"
 #include "python/src/errors.h"
 #include "python/src/gpu_objects.h"
@@ -412,6 +413,36 @@ PyObject* memorySnapshot(PyObject*, PyObject* index) {
   });
 }
 
+using PoolBox = Box<std::shared_ptr<void>>;
+
+PyObject* newPool(PyObject*, PyObject* args) {
+  PyObject* index;
+  unsigned long long id;
+  if (PyArg_ParseTuple(args, "OK", &index, &id) == 0) return nullptr;
+  return guarded([&] { return PoolBox::make(gpuAt(index).makePool(id)); });
+}
+PyObject* choosePool(PyObject*, PyObject* args) {
+  PyObject *index, *pool;
+  if (PyArg_ParseTuple(args, "OO", &index, &pool) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    auto before = gpuAt(index).choosePool(pool == Py_None ? nullptr : PoolBox::of(pool));
+    return before == nullptr ? Py_NewRef(Py_None) : PoolBox::make(std::move(before));
+  });
+}
+PyObject* setSyncDebug(PyObject*, PyObject* mode) {
+  return guarded([&]() -> PyObject* {
+    syncDebug = static_cast<SyncDebug>(std::clamp<std::int64_t>(indexOf(mode), 0, 2));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* getSyncDebug(PyObject*, PyObject*) { return PyLong_FromLong(static_cast<int>(syncDebug.load())); }
+PyObject* ncclVersion(PyObject*, PyObject*) {
+  return guarded([] {
+    GpuControl* gpu = firstGpu();
+    return PyLong_FromLong(gpu == nullptr ? 0 : gpu->ncclVersion());
+  });
+}
+
 PyObject* recordStream(PyObject*, PyObject* args) {
   PyObject *o, *stream;
   if (PyArg_ParseTuple(args, "OO", &o, &stream) == 0) return nullptr;
@@ -461,6 +492,12 @@ PyMethodDef functions[] = {
     {"_gpu_memory_snapshot", memorySnapshot, METH_O, "The segments of the allocator and their blocks."},
     {"_gpu_empty_cache", emptyCache, METH_O, "Gives unused memory back to the driver."},
     {"_gpu_set_memory_fraction", setMemoryFraction, METH_VARARGS, "(index, fraction): what this process may take."},
+    {"_gpu_new_pool", newPool, METH_VARARGS, "(index, id): memory of its own."},
+    {"_gpu_choose_pool", choosePool, METH_VARARGS,
+     "(index, pool or None): of this thread from now on; the one before."},
+    {"_gpu_set_sync_debug", setSyncDebug, METH_O, "What reads by the host do: 0 nothing, 1 warn, 2 raise."},
+    {"_gpu_get_sync_debug", getSyncDebug, METH_NOARGS, "That."},
+    {"_gpu_nccl_version", ncclVersion, METH_NOARGS, "The version of NCCL: 22809; 0 without one, or a GPU."},
     {"_gpu_record_stream", recordStream, METH_VARARGS, "(tensor, stream): the stream uses the tensor's memory, too."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -500,6 +537,7 @@ void initCuda(PyObject* module) {
   checked(PyModule_AddFunctions(module, functions));
   StreamBox::init(module, "tandem._C._GpuStream", streamMethods, streamProperties);
   EventBox::init(module, "tandem._C._GpuEvent", eventMethods, eventProperties);
+  PoolBox::init(module, "tandem._C._GpuPool", graphMethods + 1, graphProperties);
   GraphBox::init(module, "tandem._C._GpuGraph", graphMethods, graphProperties);
 }
 

@@ -187,6 +187,12 @@ class GpuControl {
   virtual std::vector<GpuSegment> memorySnapshot() = 0;
   /// Of the device's memory, the share in (0, 1] that this process may take.
   virtual void setMemoryFraction(double fraction) = 0;
+  /// Memory of its own: what is freed of it serves nobody else while the handle lives. `id` names it as the pool of
+  /// graphs (`beginCapture`), which then share it.
+  virtual std::shared_ptr<void> makePool(std::uint64_t id) = 0;
+  /// What this thread allocates on the GPU is of the pool (null: of none) from now on, but for what is captured.
+  /// Returns the one before.
+  virtual std::shared_ptr<void> choosePool(std::shared_ptr<void> pool) = 0;
 
   /// The index of the GPU whose memory the address is in, whoever allocated it; -1 where it is no GPU's.
   virtual int indexOf(const void* memory) = 0;
@@ -218,6 +224,8 @@ class GpuControl {
 
   /// Whoever waits for what the stream has so far waits for the agreement, too, and gets its failure as an error.
   virtual void expect(Stream& stream, std::shared_ptr<const Agreement> agreement) = 0;
+  /// The version of NCCL: 22809; 0 without one.
+  virtual int ncclVersion() = 0;
   /// Why processes cannot send one another memory of this device; empty where they can.
   virtual std::string whyNoCommunicator() = 0;
   /// What the ranks of a group know each other by: one of them makes it, and all get it.

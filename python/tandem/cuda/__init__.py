@@ -33,13 +33,22 @@ from tandem.cuda._devices import set_device as set_device
 from tandem.cuda._devices import synchronize as synchronize
 
 # isort: split
+from tandem.cuda import nccl as nccl
 from tandem.cuda import nvtx as nvtx
+from tandem.cuda._runtime import check_error as check_error
+from tandem.cuda._runtime import cudart as cudart
+from tandem.cuda._runtime import device_memory_used as device_memory_used
+from tandem.cuda._runtime import get_sync_debug_mode as get_sync_debug_mode
+from tandem.cuda._runtime import set_sync_debug_mode as set_sync_debug_mode
 from tandem.cuda.graphs import CUDAGraph as CUDAGraph
 from tandem.cuda.graphs import graph as graph
 from tandem.cuda.graphs import graph_pool_handle as graph_pool_handle
 from tandem.cuda.graphs import is_current_stream_capturing as is_current_stream_capturing
 from tandem.cuda.graphs import make_graphed_callables as make_graphed_callables
+from tandem.cuda.memory import MemPool as MemPool
 from tandem.cuda.memory import empty_cache as empty_cache
+from tandem.cuda.memory import get_allocator_backend as get_allocator_backend
+from tandem.cuda.memory import get_per_process_memory_fraction as get_per_process_memory_fraction
 from tandem.cuda.memory import max_memory_allocated as max_memory_allocated
 from tandem.cuda.memory import max_memory_cached as max_memory_cached
 from tandem.cuda.memory import max_memory_reserved as max_memory_reserved
@@ -57,6 +66,7 @@ from tandem.cuda.memory import reset_max_memory_allocated as reset_max_memory_al
 from tandem.cuda.memory import reset_max_memory_cached as reset_max_memory_cached
 from tandem.cuda.memory import reset_peak_memory_stats as reset_peak_memory_stats
 from tandem.cuda.memory import set_per_process_memory_fraction as set_per_process_memory_fraction
+from tandem.cuda.memory import use_mem_pool as use_mem_pool
 from tandem.cuda.memory import utilization as utilization
 from tandem.cuda.random import get_rng_state as get_rng_state
 from tandem.cuda.random import get_rng_state_all as get_rng_state_all

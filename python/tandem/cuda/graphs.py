@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import gc
-import itertools
 import warnings
 from typing import Any, NoReturn
 
 from tandem import _C
 from tandem.cuda._devices import current_device, fail_without, is_available, synchronize
-from tandem.cuda.memory import empty_cache
+from tandem.cuda.memory import _pools, empty_cache
 from tandem.cuda.streams import Stream, StreamContext, current_stream
 
 __all__ = [
@@ -20,8 +19,6 @@ __all__ = [
     "is_current_stream_capturing",
     "make_graphed_callables",
 ]
-
-_pools = itertools.count(1)
 
 
 def is_current_stream_capturing() -> bool:

@@ -6,14 +6,20 @@ back.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any
 
 from tandem import _C
 from tandem.cuda._devices import Device, index_of, is_available
 
 __all__ = [
+    "MemPool",
     "empty_cache",
+    "get_allocator_backend",
+    "get_per_process_memory_fraction",
     "max_memory_allocated",
     "max_memory_cached",
     "max_memory_reserved",
@@ -31,8 +37,12 @@ __all__ = [
     "reset_max_memory_cached",
     "reset_peak_memory_stats",
     "set_per_process_memory_fraction",
+    "use_mem_pool",
     "utilization",
 ]
+
+_pools = itertools.count(1)  # their numbers, of graphs too
+_fractions: dict[int, float] = {}
 
 
 def _of_all(device: Device, name: str) -> list[int]:
@@ -117,7 +127,59 @@ def empty_cache() -> None:
 
 def set_per_process_memory_fraction(fraction: float, device: Device = None) -> None:
     """Of a GPU's memory, the share in (0, 1] that this process may take; above it, OutOfMemoryError."""
-    _C._gpu_set_memory_fraction(index_of(device, "set_per_process_memory_fraction"), float(fraction))
+    index = index_of(device, "set_per_process_memory_fraction")
+    _C._gpu_set_memory_fraction(index, float(fraction))
+    _fractions[index] = float(fraction)
+
+
+def get_per_process_memory_fraction(device: Device = None) -> float:
+    """That share; 1.0 where none was set."""
+    return _fractions.get(index_of(device, "get_per_process_memory_fraction"), 1.0)
+
+
+def get_allocator_backend() -> str:
+    """The name of the allocator: `native`.
+
+    >>> import tandem
+    >>> tandem.cuda.get_allocator_backend()
+    'native'
+    """
+    return "native"
+
+
+class MemPool:
+    """Memory of its own on a GPU, for `use_mem_pool`: what is freed of it serves nothing else while the pool lives.
+
+    `id` is a handle as `graph_pool_handle` gives, so that graphs can share the pool. RuntimeError where there is no
+    GPU, NotImplementedError for an allocator of the program's own.
+    """
+
+    def __init__(self, allocator: Any = None, use_on_oom: bool = False, no_split: bool = False) -> None:
+        if allocator is not None:
+            raise NotImplementedError("tandem.cuda.MemPool: memory comes from the allocator of the runtime")
+        self._index = index_of(None, "MemPool")
+        self._number = next(_pools)
+        self._pool = _C._gpu_new_pool(self._index, self._number)
+
+    @property
+    def id(self) -> tuple[int, int]:
+        """The pool, as graphs name it."""
+        return 0, self._number
+
+
+@contextlib.contextmanager
+def use_mem_pool(pool: MemPool, device: Device = None) -> Iterator[None]:
+    """A `with` block in which what this thread allocates on the pool's GPU is the pool's.
+
+    RuntimeError where `device` is another GPU.
+    """
+    if device is not None and index_of(device, "use_mem_pool") != pool._index:
+        raise RuntimeError(f"use_mem_pool: the pool is of cuda:{pool._index}, not of {device}")
+    before = _C._gpu_choose_pool(pool._index, pool._pool)
+    try:
+        yield
+    finally:
+        _C._gpu_choose_pool(pool._index, before)
 
 
 def mem_get_info(device: Device = None) -> tuple[int, int]:

@@ -139,6 +139,26 @@ void CudaExecutor::emptyCache() {
 
 void CudaExecutor::setMemoryFraction(double fraction) { gpu_.memory.setFraction(fraction, properties().totalMemory); }
 
+namespace {
+
+/// What a program holds of a pool: given back with the last handle.
+struct Pool {
+  Gpu& gpu;
+  std::shared_ptr<DeviceMemory::Arena> arena;
+  ~Pool() { gpu.memory.giveBack(std::move(arena)); }
+};
+
+}  // namespace
+
+std::shared_ptr<void> CudaExecutor::makePool(std::uint64_t id) {
+  return std::shared_ptr<Pool>(new Pool{gpu_, gpu_.memory.makePool(id)});
+}
+
+std::shared_ptr<void> CudaExecutor::choosePool(std::shared_ptr<void> pool) {
+  auto* const arena = pool == nullptr ? nullptr : static_cast<Pool*>(pool.get())->arena.get();
+  return gpu_.memory.choosePool(arena, std::move(pool));
+}
+
 void* CudaExecutor::allocatePinned(std::size_t bytes) { return pinnedMemory().allocate(bytes, gpu_); }
 void CudaExecutor::freePinned(void* memory) noexcept { pinnedMemory().free(memory); }
 int CudaExecutor::indexOf(const void* memory) {
@@ -167,6 +187,7 @@ bool CudaExecutor::isCapturing(Stream& stream) { return of(stream).isCapturing()
 void CudaExecutor::expect(Stream& stream, std::shared_ptr<const Agreement> agreement) {
   of(stream).expect(std::make_shared<const Agreed>(std::move(agreement)));
 }
+int CudaExecutor::ncclVersion() { return cuda::ncclVersion(); }
 std::string CudaExecutor::whyNoCommunicator() { return ncclMissing(); }
 std::string CudaExecutor::communicatorId() { return ncclId(); }
 std::unique_ptr<GpuCommunicator> CudaExecutor::connect(const std::string& id, int rank, int size,

@@ -52,6 +52,8 @@ class CudaExecutor final : public Executor, public GpuControl {
   void resetAccumulatedStats() override { gpu_.memory.resetAccumulated(); }
   std::vector<GpuSegment> memorySnapshot() override { return gpu_.memory.snapshot(); }
   void setMemoryFraction(double fraction) override;
+  std::shared_ptr<void> makePool(std::uint64_t id) override;
+  std::shared_ptr<void> choosePool(std::shared_ptr<void> pool) override;
   void* allocatePinned(std::size_t bytes) override;
   void freePinned(void* memory) noexcept override;
   int indexOf(const void* memory) override;
@@ -63,6 +65,7 @@ class CudaExecutor final : public Executor, public GpuControl {
   std::unique_ptr<GpuGraph> endCapture(Stream& stream) override;
   bool isCapturing(Stream& stream) override;
   void expect(Stream& stream, std::shared_ptr<const Agreement> agreement) override;
+  int ncclVersion() override;
   std::string whyNoCommunicator() override;
   std::string communicatorId() override;
   std::unique_ptr<GpuCommunicator> connect(const std::string& id, int rank, int size,

@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdio>
 #include <tuple>
@@ -26,6 +27,23 @@ std::size_t segmentBytes(std::size_t bytes) {
   if (bytes <= kMostSmall) return kSmallSegment;
   return bytes < kOwnSegment ? kLargeSegment : rounded(bytes, kSegmentStep);
 }
+
+}  // namespace
+
+namespace {
+
+/// The pools that the thread has chosen, of each GPU.
+struct ChosenPool {
+  const DeviceMemory* of;
+  DeviceMemory::Arena* arena;
+  std::shared_ptr<void> keeper;
+};
+std::vector<ChosenPool>& chosenPools() {
+  static thread_local std::vector<ChosenPool> pools;
+  return pools;
+}
+/// Has any thread chosen one so far?
+std::atomic<bool> poolsAreChosen = false;
 
 }  // namespace
 
@@ -122,12 +140,15 @@ void DeviceMemory::emptyCache() {
 }
 
 DeviceMemory::Arena& DeviceMemory::arenaFor(StreamHandle stream) {
-  if (captured_.empty()) [[likely]]
-    return common_;
-  // A stream that waited for a captured one is captured too.
-  const std::uint64_t id = captureOf(stream);
-  for (const Captured& c : captured_)
-    if (c.stream == stream || (id != 0 && c.id == id)) return *c.arena;
+  if (!captured_.empty()) [[unlikely]] {
+    // A stream that waited for a captured one is captured too.
+    const std::uint64_t id = captureOf(stream);
+    for (const Captured& c : captured_)
+      if (c.stream == stream || (id != 0 && c.id == id)) return *c.arena;
+  }
+  if (poolsAreChosen.load(std::memory_order_relaxed)) [[unlikely]]
+    for (const ChosenPool& chosen : chosenPools())
+      if (chosen.of == this) return *chosen.arena;
   return common_;
 }
 
@@ -325,6 +346,27 @@ void DeviceMemory::giveBack(std::shared_ptr<Arena> arena) {
   for (Segment* segment : segments_)
     if (segment->arena == mine.get()) segment->arena = &common_;
   for (std::size_t k = 0; k < mine->free.size(); ++k) common_.free[k].merge(mine->free[k]);
+}
+
+std::shared_ptr<DeviceMemory::Arena> DeviceMemory::makePool(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  auto arena = std::make_shared<Arena>();
+  arena->ofGraph = true;
+  pools_[id] = arena;
+  return arena;
+}
+
+std::shared_ptr<void> DeviceMemory::choosePool(Arena* arena, std::shared_ptr<void> keeper) {
+  std::vector<ChosenPool>& chosen = chosenPools();
+  std::shared_ptr<void> before;
+  if (const auto it = std::ranges::find(chosen, this, &ChosenPool::of); it != chosen.end()) {
+    before = std::move(it->keeper);
+    chosen.erase(it);
+  }
+  if (arena == nullptr) return before;
+  poolsAreChosen = true;
+  chosen.push_back({this, arena, std::move(keeper)});
+  return before;
 }
 
 // ---- what is known of it

@@ -62,6 +62,10 @@ class DeviceMemory {
   /// it, is a graph's: of the arena that graphs share which name the same pool, or of its own.
   void beginArena(StreamHandle stream, std::optional<std::uint64_t> pool);
   std::shared_ptr<Arena> endArena(StreamHandle stream);
+  /// An arena that threads choose, and that graphs share which name the same pool; `giveBack` ends it.
+  std::shared_ptr<Arena> makePool(std::uint64_t id);
+  /// That of this thread from now on, or none, and who keeps it; who kept the one before.
+  std::shared_ptr<void> choosePool(Arena* arena, std::shared_ptr<void> keeper);
   /// When a graph's work is done for good: if no other shares the arena, its blocks are the device's from now on.
   void giveBack(std::shared_ptr<Arena> arena);
 

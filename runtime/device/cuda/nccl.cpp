@@ -58,6 +58,12 @@ const nccl::Library& library() {
 
 }  // namespace
 
+int ncclVersion() {
+  int version = 0;
+  if (opened().missing.empty()) opened().library.getVersion(&version);
+  return version;
+}
+
 const std::string& ncclMissing() { return opened().missing; }
 
 std::string ncclId() {

@@ -14,6 +14,8 @@
 
 namespace tandem::cuda {
 
+/// 0 where there is none.
+int ncclVersion();
 /// Why there is no NCCL; empty where there is.
 const std::string& ncclMissing();
 /// Error where there is none.
