@@ -350,3 +350,54 @@ def test_a_saved_program_says_what_to_do(x):
     holder = Holder(made(4, 3))
     with pytest.raises(NotImplementedError, match="what is on the CPU beside tensors on a GPU is read"):
         tandem.export.export(holder, (x,))
+
+
+def test_transforms_and_modes(x):
+    t, c = made(3), tandem.tensor(2.0)
+    mapped = Checked(lambda x: tandem.func.vmap(lambda row: row * t.cuda())(x), runs=None)
+    sloped = Checked(lambda x: tandem.func.grad(lambda v: (v * t.to(v.device)).square().sum())(x), runs=None)
+    by_number = Checked(tandem.func.vmap(lambda row, c: row * c, in_dims=(0, None)), runs=None)
+    masked = Checked(lambda x: x.masked_fill((t > 1).to(x.device), 3.0), runs=None)
+
+    def low(x):
+        with tandem.autocast("cuda", dtype=tandem.float16):
+            return x @ t.expand(3, 3).cuda()
+
+    lowered = Checked(low, runs=None)
+    for _ in range(3):
+        mapped(x), sloped(x), by_number(x, c), masked(x), lowered(x)
+        t.add_(1), c.add_(1)
+    with tandem.inference_mode():
+        mapped(x)
+
+
+def test_a_training_step():
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.places, self.scale = nn.Linear(6, 6).cuda(), made(10, 6) / 60, tandem.tensor(0.5)
+
+        def forward(self, x: tandem.Tensor) -> tandem.Tensor:
+            return self.linear(x + self.places[: x.shape[0]].to(x.device)) * self.scale
+
+    def losses(compiled: bool) -> list[float]:
+        tandem.manual_seed(0)
+        net = Net()
+        optimizer = tandem.optim.Adam(net.parameters(), lr=0.1)
+
+        def step(x: tandem.Tensor) -> tandem.Tensor:
+            optimizer.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run, found = tandem.compile(step) if compiled else step, []
+        for k in range(8):
+            found.append(run(tandem.full((3 + k % 3, 6), float(k), device=DEVICE)).item())
+            if k == 4:
+                net.scale.fill_(2.0)
+                net.places[0] = 7
+        return found
+
+    assert losses(True) == losses(False)

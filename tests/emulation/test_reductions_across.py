@@ -125,3 +125,27 @@ def test_sizes_of_a_saved_program_that_turn_it(tmp_path):
     for n in (2, 5, 8, 50, 99):
         v = tandem.randn(n, 40)
         assert_same_bits(loaded(v.cuda()).cpu(), v.t().sum(1))
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.bfloat16], ids=str)
+def test_images_with_channels_last(dtype):
+    x = tandem.randn(8, 3, 10, 12).to(dtype).contiguous(memory_format=tandem.channels_last)
+    for f in (
+        lambda v: v.sum((2, 3)),
+        lambda v: v.mean((2, 3)),
+        lambda v: v.amax((2, 3)),
+        lambda v: v.var((0, 2, 3)),
+        lambda v: v.sum((0, 2)),
+        lambda v: v.softmax(1).sum((2, 3)),
+        lambda v: tandem.nn.functional.layer_norm(v, (12,)).sum(3),
+    ):
+        compare(f, x)
+
+
+def test_repeated_empty_and_nan():
+    row = tandem.randn(1, 40)
+    compare(lambda v: v.expand(50, 40).t().sum(1), row)
+    compare(lambda v: v.t().sum(1), tandem.zeros(0, 40))
+    x = tandem.randn(70, 33)
+    x[3] = float("nan")
+    compare(lambda v: v.t().amax(1), x)
