@@ -8,6 +8,7 @@
 #include "lazy/plan_cache.h"
 #include "lazy/session.h"
 #include "runtime/base/attrs.h"
+#include "runtime/device/executor.h"
 #include "runtime/lib/indexing/bags.h"
 #include "runtime/lib/indexing/class_indices.h"
 #include "runtime/lib/indexing/index_list.h"
@@ -36,6 +37,7 @@ bool Session::canWait(const OpFacts& f, std::span<const Operand> operands, std::
                       std::span<const TensorMeta> metas) {
   for (const TensorMeta& meta : metas) mustFit(meta, trace_.device);
   if (!isLibrary(f.kind)) return true;
+  if (!trace_.device.isCpu() && !executor(trace_.device).hasElements()) return true;
   if (placeholders) {
     asked_ = f.failure == OpFailure::Values;
     return true;

@@ -1,5 +1,6 @@
 #include "python/src/device_object.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,14 @@ PyObject* newDevice(DeviceKind kind, int index) {
   return reinterpret_cast<PyObject*>(self);
 }
 
-/// The first kind but the CPU's of which there are devices.
-DeviceKind accelerator() {
+/// The first kind of devices that compute, but the CPU's.
+std::optional<DeviceKind> accelerator() {
   const auto count = static_cast<int>(deviceKinds().size());
-  for (int k = 1; k < count; ++k)
-    if (countDevices(static_cast<DeviceKind>(k)) > 0) return static_cast<DeviceKind>(k);
-  fail("Cannot access accelerator device when none is available.");
+  for (int k = 1; k < count; ++k) {
+    const auto kind = static_cast<DeviceKind>(k);
+    if (kind != metaKind() && countDevices(kind) > 0) return kind;
+  }
+  return {};
 }
 
 PyObject* create(PyTypeObject*, PyObject* args, PyObject* kwargs) {
@@ -53,7 +56,11 @@ PyObject* create(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   }
   return guarded([&]() -> PyObject* {
     if (isDevice(type)) return Py_NewRef(type);
-    if (PyLong_Check(type)) return newDevice(accelerator(), static_cast<int>(PyLong_AsLong(type)));
+    if (PyLong_Check(type)) {
+      const auto kind = accelerator();
+      if (!kind) fail("Cannot access accelerator device when none is available.");
+      return newDevice(*kind, static_cast<int>(PyLong_AsLong(type)));
+    }
     const char* text = PyUnicode_Check(type) ? PyUnicode_AsUTF8(type) : nullptr;
     if (text == nullptr) fail<TypeError>("device(): argument 'type' must be str, not ", Py_TYPE(type)->tp_name);
     const Device named = parseDevice(text);
@@ -177,7 +184,14 @@ void* slot(F* f) {
 
 bool isDevice(PyObject* o) { return Py_TYPE(o) == deviceType; }
 
-PyObject* deviceObject(Device device) { return device.isCpu() ? Py_NewRef(cpu) : newDevice(device.kind, device.index); }
+DeviceKind metaKind() {
+  static const DeviceKind kind = parseDevice("meta").kind;
+  return kind;
+}
+
+PyObject* deviceObject(Device device) {
+  return device.isCpu() ? Py_NewRef(cpu) : newDevice(device.kind, isMeta(device) ? -1 : device.index);
+}
 
 Device deviceFrom(PyObject* o) {
   if (o == Py_None) return currentDevice;
@@ -190,7 +204,8 @@ Device deviceFrom(PyObject* o) {
   if (d.kind == DeviceKind::Cpu) return {};
   const int devices = countDevices(d.kind);
   if (devices == 0) {
-    const char* known = otherDevices ? "Tandem computes on other devices here" : "Tandem computes on the CPU only here";
+    const char* known =
+        accelerator() ? "Tandem computes on other devices here" : "Tandem computes on the CPU only here";
     fail("device '", kindOf(o), "' is not available: ", known, ", as ", whyNoDevice(d.kind));
   }
   if (d.index >= devices) fail("device '", textOf(o), "' is not available: there are ", devices, " of its kind");

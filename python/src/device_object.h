@@ -8,7 +8,10 @@
 namespace tandem::python {
 
 bool isDevice(PyObject* o);
-/// A new reference. Names of the CPU have no index, those of other devices have one.
+/// The kind of tensors without elements.
+DeviceKind metaKind();
+inline bool isMeta(Device d) { return !d.isCpu() && d.kind == metaKind(); }
+/// A new reference. Names of the CPU and of `meta` have no index, those of other devices have one.
 PyObject* deviceObject(Device device);
 /// The device that an argument names: a tandem.device, its name, or the index of an accelerator; None is where tensors
 /// are made by default. A GPU without an index is the thread's current one. RuntimeError naming a device that is not

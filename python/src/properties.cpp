@@ -32,6 +32,9 @@ PyObject* isCuda(PyObject* self, void*) {
     return PyBool_FromLong(!device.isCpu() && device.kind == cudaKind() ? 1 : 0);
   });
 }
+PyObject* isMetaTensor(PyObject* self, void*) {
+  return guarded([&] { return PyBool_FromLong(isMeta(tensorOf(self).device()) ? 1 : 0); });
+}
 PyObject* layout(PyObject*, void*) { return callSupport("strided_layout", {}); }
 PyObject* cudaArray(PyObject* self, void*) { return callSupport("cuda_array_interface", {self}); }
 PyObject* ndim(PyObject* self, void*) { return PyLong_FromLongLong(tensorOf(self).dim()); }
@@ -121,7 +124,10 @@ PyObject* outputNr(PyObject* self, void*) {
   return of(self, [](const Tensor& t) { return PyLong_FromLong(autograd::outputNr(t)); });
 }
 PyObject* version(PyObject* self, void*) {
-  return of(self, [](const Tensor& t) { return PyLong_FromLongLong(autograd::versionOf(t)); });
+  return of(self, [](const Tensor& t) {
+    if (t.impl()->inference) fail("Inference tensors do not track version counter.");
+    return PyLong_FromLongLong(autograd::versionOf(t));
+  });
 }
 PyObject* base(PyObject* self, void*) {
   return of(self, [](const Tensor& t) { return wrap(Tensor(t.impl()->viewBase)); });
@@ -160,7 +166,7 @@ std::vector<PyGetSetDef> propertyDefs() {
       {"is_cuda", isCuda, nullptr, doc::property_is_cuda, nullptr},
       {"is_cpu", isCpu, nullptr, doc::property_is_cpu, nullptr},
       {"is_mps", no, nullptr, doc::property_is_mps, nullptr},
-      {"is_meta", no, nullptr, doc::property_is_meta, nullptr},
+      {"is_meta", isMetaTensor, nullptr, doc::property_is_meta, nullptr},
       {"is_sparse", no, nullptr, doc::property_is_sparse, nullptr},
       {"is_quantized", no, nullptr, doc::property_is_quantized, nullptr},
       {"is_nested", no, nullptr, doc::property_is_nested, nullptr},

@@ -336,22 +336,52 @@ def check_place(name: str) -> None:
         ) from None
 
 
+def _picklable(cls: type) -> type | str:
+    """A class of tensors for a pickle: of Tandem's own the name, as other processes may call the package otherwise."""
+    if cls is _C.Tensor:
+        return "Tensor"
+    ours = cls.__module__ in ("tandem.nn.parameter", "torch.nn.parameter") and cls.__name__ in ("Parameter", "Buffer")
+    return cls.__name__ if ours else cls
+
+
+def _class_of(name: type | str) -> type:
+    if isinstance(name, type):
+        return name
+    if name == "Tensor":
+        return _C.Tensor
+    from tandem.nn import parameter
+
+    made: type = getattr(parameter, name)
+    return made
+
+
 def _rebuild(
-    cls: type, data: bytes, dtype: Any, shape: tuple[int, ...], requires_grad: bool, device: str = "cpu"
+    cls: type | str, data: bytes, dtype: Any, shape: tuple[int, ...], requires_grad: bool, device: str = "cpu"
 ) -> Tensor:
     flat = _C.frombuffer(bytearray(data), dtype=dtype) if data else _C.empty(0, dtype=dtype)
     if device != "cpu":
         check_place(device)
-    return _C.Tensor._make_subclass(cls, flat.reshape(shape).to(device), requires_grad)
+    return _C.Tensor._make_subclass(_class_of(cls), flat.reshape(shape).to(device), requires_grad)
+
+
+def _rebuild_meta(
+    cls: type | str, dtype: Any, shape: tuple[int, ...], stride: tuple[int, ...], requires_grad: bool
+) -> Tensor:
+    made = empty_strided(shape, stride, dtype=dtype, device="meta")
+    return _C.Tensor._make_subclass(_class_of(cls), made, requires_grad)
 
 
 def tensor_reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     plain = self.detach()
+    cls = _picklable(type(self))
+    if self.is_meta:
+        meta = (_rebuild_meta, (cls, self.dtype, tuple(self.shape), self.stride(), self.requires_grad))
+        return (*meta, _attributes(self)) if self.__dict__ else meta
     # Bytes as they are, so that every dtype and every bit pattern goes through.
     words = plain.contiguous().reshape(-1)
     data = _C._bytes_of(words)
     place = () if self.is_cpu else (str(self.device),)
-    state = (_rebuild, (type(self), data, self.dtype, tuple(self.shape), self.requires_grad, *place))
+    state = (_rebuild, (cls, data, self.dtype, tuple(self.shape), self.requires_grad, *place))
     return (*state, _attributes(self)) if self.__dict__ else state
 
 

@@ -153,9 +153,9 @@ def text(t: _C.Tensor) -> str:
         prefix = "tensor(" if type(t).__name__ in ("Tensor", "Parameter", "Buffer") else f"{type(t).__name__}("
         obvious = (_C.get_default_dtype(), _C.int64, _C.bool)
         suffixes = [] if t.is_cpu else [f"device='{t.device}'"]
-        if t.numel() == 0:
-            body = "[]"
-            if t.dim() != 1:
+        if t.is_meta or t.numel() == 0:
+            body = "..." if t.is_meta else "[]"
+            if t.is_meta or t.dim() != 1:
                 suffixes.append(f"size={tuple(t.shape)}")
             if t.dtype is not _C.get_default_dtype():
                 suffixes.append(f"dtype={t.dtype}")

@@ -82,7 +82,9 @@ std::string kindName(DeviceKind kind) {
 }
 
 std::string deviceName(Device d) {
-  return d.isCpu() ? kindName(d.kind) : strcat(kindName(d.kind), ":", static_cast<int>(d.index));
+  const std::string kind = kindName(d.kind);
+  const bool isOnlyOne = d.isCpu() || kind == "meta";  // meta/meta_device.cpp
+  return isOnlyOne ? kind : strcat(kind, ":", static_cast<int>(d.index));
 }
 
 Device parseDevice(std::string_view name) {

@@ -135,6 +135,9 @@ class Executor {
   virtual std::unique_ptr<Stream> makeStream() = 0;
   virtual std::unique_ptr<Event> makeEvent() = 0;
 
+  /// Do tensors have elements? Without any no value is looked at before it is used.
+  virtual bool hasElements() const { return true; }
+
   /// What a GPU does beside computing (gpu_control.h); null where the device is none.
   virtual GpuControl* gpu() { return nullptr; }
 };

@@ -102,6 +102,11 @@ class ConversionMethods:
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
 
         def convert(t: tandem.Tensor) -> tandem.Tensor:
+            if t.is_meta and device is not None and tandem.device(device).type != "meta":
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use tandem.nn.Module.to_empty() instead of "
+                    "tandem.nn.Module.to() when moving module from meta to a different device."
+                )
             if device is not None:
                 t = t.to(device=device, non_blocking=late)
             if memory_format is not None and t.dim() in (4, 5):

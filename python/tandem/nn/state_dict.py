@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,7 +42,8 @@ class IncompatibleKeys(NamedTuple):
         return repr(self)
 
 
-_IncompatibleKeys = IncompatibleKeys  # PyTorch's name
+IncompatibleKeys.__name__ = IncompatibleKeys.__qualname__ = "_IncompatibleKeys"  # PyTorch's name
+_IncompatibleKeys = IncompatibleKeys
 
 
 def has_extra_state(module: Module) -> bool:
@@ -123,6 +125,13 @@ def load_own(
                 value = Parameter(value, requires_grad=target.requires_grad)
             setattr(module, name, value)
         else:
+            if target.is_meta and not value.is_meta:
+                warnings.warn(
+                    f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
+                    "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the "
+                    "state dictionary to their corresponding key in the module instead of copying them in place?)",
+                    stacklevel=2,
+                )
             with tandem.no_grad():
                 target.copy_(value)
 

@@ -27,7 +27,7 @@ SKIPPED = (
     "tandem._C",
     "tandem.__main__",
     *TENSORBOARD,
-    *(f"tandem.libtandem_{name}" for name in ("compiler", "cuda", "gloo")),
+    *(f"tandem.libtandem_{name}" for name in ("compiler", "cuda", "gloo", "meta")),
 )
 DOCUMENTED = (
     "tandem",
