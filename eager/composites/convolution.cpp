@@ -44,6 +44,13 @@ struct Conv {
     if (x.dtype() != weight.dtype())
       fail(op, ": Input type (", dtypeName(x.dtype()), ") and weight type (", dtypeName(weight.dtype()),
            ") should be the same");
+    if (weight.size(0) < groups)
+      fail(op, ": Given groups=", groups, ", expected weight to be at least ", groups,
+           " at dimension 0, but got weight of size ", shapeText(weight.shape()), " instead");
+    for (std::int64_t d = 2; d < dims + 2; ++d)
+      if (weight.size(d) == 0)
+        fail(op, ": expected a kernel of at least 1 at each dimension, but got weight of size ",
+             shapeText(weight.shape()));
     std::int64_t channels = x.size(-dims - 1);
     std::int64_t wanted = transposed ? weight.size(0) : weight.size(1) * groups;
     if (channels != wanted)
