@@ -20,6 +20,9 @@ PyObject* setPackageName(PyObject*, PyObject* name) {
     const char* text = PyUnicode_AsUTF8(name);
     if (text == nullptr) throw PythonError();
     shownPackage = text;
+    // Programs ask the class whose tensors they are: opt_einsum calls the functions of that package.
+    if (PyDict_SetItemString(tensorType->tp_dict, "__module__", name) < 0) throw PythonError();
+    PyType_Modified(tensorType);
     Py_RETURN_NONE;
   });
 }

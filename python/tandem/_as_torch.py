@@ -83,6 +83,7 @@ class TorchFinder:
         own = {n: v for n, v in vars(tandem).items() if not n.startswith("__")}
         module.__dict__.update(own, __version__=TORCH_VERSION, __file__=tandem.__file__, torch=module)
         give_torchs_names()
+        tandem.nn.Parameter.__module__ = tandem.nn.Buffer.__module__ = "torch.nn.parameter"
 
 
 def give_torchs_names() -> None:

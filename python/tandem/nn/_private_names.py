@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tandem._stand_in import lacking_functions
+from tandem.nn.state_dict import EXTRA_STATE as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401
 
 
 def _addindent(s_: str, numSpaces: int) -> str:

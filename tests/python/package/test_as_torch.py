@@ -209,3 +209,19 @@ def test_modules_made_of_the_names_of_others_are_one_object_under_both_names():
         assert torch.nn.modules.conv is first is sys.modules["torch.nn.modules.conv"]
     """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_class_of_tensors_is_torchs(tmp_path):
+    """As projects ask that choose functions by the package of what they are given; pickles do not name it."""
+    run_installed(
+        f"""
+        import pickle, torch
+        assert type(torch.ones(1)).__module__ == torch.Tensor.__module__ == "torch"
+        assert torch.nn.Parameter.__module__ == "torch.nn.parameter" and repr(torch.Tensor) == "<class 'torch.Tensor'>"
+        assert torch.nn.modules.module._EXTRA_STATE_KEY_SUFFIX == "_extra_state"
+        pickle.dump([torch.ones(1), torch.nn.Parameter(torch.ones(2))], open({str(tmp_path / "pickle")!r}, "wb"))
+        """,
+        tmp_path,
+    )
+    code = f"import pickle; print(pickle.load(open({str(tmp_path / 'pickle')!r}, 'rb')))"
+    assert "Parameter containing" in run("-c", code, cwd=tmp_path).stdout
