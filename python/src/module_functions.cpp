@@ -50,6 +50,7 @@ PyObject* asTensor(ParsedArgs& a) {
   auto placed = [&](const Tensor& t) { return toDevice(ops::toDType(t, dtype.value_or(t.dtype())), currentDevice); };
   if (isTensor(data)) {
     const Tensor t = placed(tensorOf(data));
+    if (a.has(4) && a.boolean(4) != t.requiresGrad()) return wrapLeaf(a, autograd::detach(t), a.boolean(4));
     return t == tensorOf(data) ? Py_NewRef(data) : wrap(t);
   }
   if (PyList_Check(data) && PyList_GET_SIZE(data) > 0 &&

@@ -38,6 +38,7 @@ from tandem._low_rank import *  # noqa: F403
 from tandem._older_linalg import *  # noqa: F403
 from tandem._ops import ops as ops
 from tandem._segments import *  # noqa: F403
+from tandem._storages import from_file as from_file
 from tandem._support import TypedStorage as TypedStorage
 from tandem._support import UntypedStorage as UntypedStorage
 from tandem._support import allclose as allclose
@@ -124,6 +125,7 @@ _LATER = {
             "distributed",
             "distributions",
             "export",
+            "fft",
             "func",
             "futures",
             "fx",
@@ -134,6 +136,7 @@ _LATER = {
             "onnx",
             "optim",
             "profiler",
+            "quasirandom",
             "serialization",
             "signal",
             "storage",
@@ -160,6 +163,7 @@ if _TYPE_CHECKING:
     from tandem import distributed as distributed
     from tandem import distributions as distributions
     from tandem import export as export
+    from tandem import fft as fft
     from tandem import func as func
     from tandem import futures as futures
     from tandem import fx as fx
@@ -170,6 +174,7 @@ if _TYPE_CHECKING:
     from tandem import onnx as onnx
     from tandem import optim as optim
     from tandem import profiler as profiler
+    from tandem import quasirandom as quasirandom
     from tandem import serialization as serialization
     from tandem import signal as signal
     from tandem import testing as testing

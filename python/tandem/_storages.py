@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,6 +57,16 @@ class Storage:
         if isinstance(index, int):
             return self._elements()[index].item()
         return self.tolist()[index]
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._elements().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        return self._elements().__dlpack_device__()
+
+    def __repr__(self) -> str:
+        lines = "".join(f" {v}\n" for v in self.tolist()) if self.device.type != "meta" else "...\n"
+        return f"{lines}[{type(self).__module__}.{type(self).__name__}(device={self.device}) of size {len(self)}]"
 
     def __setitem__(self, index: Any, value: float) -> None:
         self._elements()[index] = value
@@ -127,6 +138,48 @@ class Storage:
         return UntypedStorage(self._tensor, 1)
 
 
+def _mapped(filename: Any, shared: bool | None, nbytes: int) -> Tensor:
+    import mmap  # few programs need it
+
+    with open(filename, "r+b" if shared and os.path.exists(filename) else "w+b" if shared else "rb") as file:
+        length = os.fstat(file.fileno()).st_size
+        if length < nbytes:
+            if not shared:
+                raise RuntimeError(
+                    f"from_file: the file {filename} has {length} bytes, of which {nbytes} are asked for"
+                )
+            file.truncate(nbytes)
+        if nbytes == 0:  # which cannot be mapped
+            return _C.empty(0, dtype=_C.uint8, device="cpu")
+        access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+        return _C.frombuffer(mmap.mmap(file.fileno(), nbytes, access=access), dtype=_C.uint8)
+
+
+def from_file(
+    filename: Any,
+    shared: bool | None = None,
+    size: int = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A vector of `size` elements on the memory of a file, as `UntypedStorage.from_file` has it. RuntimeError for
+    another device than the CPU.
+
+    >>> import tandem, tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     x = tandem.from_file(file.name, shared=True, size=2, dtype=tandem.int16).fill_(258)
+    ...     file.read()
+    b'\\x02\\x01\\x02\\x01'
+    """
+    dtype = dtype or _C.get_default_dtype()
+    if device is not None and _C.device(device).type != "cpu":
+        raise RuntimeError(f"from_file: a file is mapped into memory of the CPU, not of {device}")
+    return _mapped(filename, shared, size * dtype.itemsize).view(dtype)
+
+
 class UntypedStorage(Storage):
     """Memory in bytes: `UntypedStorage(n)` is fresh memory of n bytes, uninitialised; of a list, those bytes.
 
@@ -147,6 +200,24 @@ class UntypedStorage(Storage):
 
     def _elements(self) -> Tensor:
         return super()._elements().view(_C.uint8)  # type: ignore[call-overload]
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            return super().__getitem__(index)
+        start, stop, step = index.indices(len(self))
+        if step != 1:
+            raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+        if not self.is_cpu:
+            raise NotImplementedError(f"a part of a storage on {self.device}: take one of a tensor on it")
+        # A storage of its own on the same memory.
+        return UntypedStorage(_C.from_numpy(self._elements().numpy()[start : max(start, stop)]), 1)
+
+    @staticmethod
+    def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first bytes of a file, mapped into memory: read when they are first looked at. What is written goes to
+        the file if `shared`, which is made or lengthened where that is needed, and else stays in this process.
+        RuntimeError where the file is shorter, OSError where it cannot be opened."""
+        return UntypedStorage(_mapped(filename, shared, nbytes), 1)
 
 
 class TypedStorage(Storage):

@@ -52,7 +52,6 @@ def test_names_can_be_imported():
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("fft.rfft", "Use numpy.fft"),
         ("nested.nested_tensor", "Use padded tensors"),
         ("masked.MaskedTensor", "Use tensors beside a mask"),
         ("sparse.mm", "Use dense tensors"),

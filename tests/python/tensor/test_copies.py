@@ -196,6 +196,45 @@ def test_storages():
     assert tandem.is_storage(s) and not tandem.is_storage(x)
 
 
+def test_storages_of_files(tmp_path):
+    path = tmp_path / "numbers"
+    path.write_bytes(bytes(range(16)))
+    s = tandem.UntypedStorage.from_file(str(path), nbytes=12)
+    part = s[4:8]
+    assert isinstance(part, tandem.UntypedStorage) and part.nbytes() == 4 and list(part) == [4, 5, 6, 7]
+    x = tandem.asarray(part, dtype=tandem.uint8)
+    assert x.view(tandem.int32).item() == int.from_bytes(bytes([4, 5, 6, 7]), "little")
+    x[0] = 9
+    assert s[4] == 9 and path.read_bytes()[4] == 4  # what is not shared stays here
+    shared = tandem.from_file(path, shared=True, size=3, dtype=tandem.int64)
+    shared.fill_(-1)
+    assert path.read_bytes() == b"\xff" * 24 and shared.dtype is tandem.int64
+    assert tandem.from_file(path, size=0).shape == (0,) and s[8:2].nbytes() == 0
+    with pytest.raises(RuntimeError, match="has 24 bytes, of which 32 are asked for"):
+        tandem.from_file(path, size=4, dtype=tandem.int64)
+    with pytest.raises(RuntimeError, match="slice with a step of 2, but only a step of 1"):
+        s[::2]
+    with pytest.raises(RuntimeError, match="memory of the CPU, not of meta"):
+        tandem.from_file(path, size=1, device="meta")
+
+
+def test_views_and_inference_tensors_say_what_they_are():
+    x = rising(3)
+    assert x[1:]._is_view() and tandem.equal(x[1:]._base, x) and not x._is_view() and not x.clone()._is_view()
+    with tandem.inference_mode():
+        y = rising(2)
+    with pytest.raises(RuntimeError, match="Inference tensors do not track version counter"):
+        _ = y._version
+
+
+def test_asarray_with_and_without_a_gradient():
+    w = rising(2).requires_grad_()
+    assert tandem.asarray(w) is w
+    plain = tandem.asarray(w, requires_grad=False)
+    assert not plain.requires_grad and plain.data_ptr() == w.data_ptr() and w.requires_grad
+    assert tandem.asarray(plain, requires_grad=True).is_leaf and tandem.asarray(plain) is plain
+
+
 def test_swapped_tensors():
     p, t = nn.Parameter(rising(2)), tandem.arange(3)
     p.tag = "p"
