@@ -105,9 +105,9 @@ class Op<string n, string k, string p> {
   // their kind.
   string batching = "";
   // What `autocast` does to the floating arguments (float64 apart) of an operation that Python calls, by PyTorch's
-  // lists for CPUs: Lower (products and convolutions, which gain by the low precision and sum in float32), Float32
-  // (what loses too much else), Promote (to the widest that is among them). Operations inside another one are not cast
-  // again.
+  // lists for CPUs: Lower (products and convolutions, which gain by the low precision and sum in float32), LowerSums
+  // (the same of calls that sum products, and do not only make them), Float32 (what loses too much else), Promote
+  // (to the widest that is among them). Operations inside another one are not cast again.
   string mixedPrecision = "None";
   // The same on a GPU, by the lists for those, where they say otherwise: more is Float32.
   string gpuMixedPrecision = "";

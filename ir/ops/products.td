@@ -157,6 +157,7 @@ def : Composite<"vecdot", "Tensor x, Tensor y, *, int dim=-1"> {
 }
 
 def : Composite<"inner", "Tensor input, Tensor other"> {
+  let mixedPrecision = "LowerSums";
   let summary = "Sums of products over the last dims; the product if either is 0-d.";
   let shapes = "[..., K] and [..., K] with any leading dims; the result has those of `input`, then those of `other`";
   let accepts = "Number";
@@ -290,6 +291,7 @@ def : Composite<"linear", "Tensor input, Tensor weight, Tensor? bias=None"> {
 
 def : Composite<"einsum", "str equation, Tensor[] operands"> {
   let forms = ["function"];
+  let mixedPrecision = "LowerSums";
   let summary = "Sum of products by Einstein's convention: `equation` names the dims of each operand and of the "
                 "result by letters, `...` the others. Contracted in pairs, in the order of fewest multiplications.";
   let shapes = "as `equation` says; sizes called by one letter are equal or 1";
@@ -308,6 +310,7 @@ def : Composite<"einsum", "str equation, Tensor[] operands"> {
 
 def : Composite<"tensordot", "Tensor a, Tensor b, int[] dims_a, int[] dims_b"> {
   let forms = ["function"];
+  let mixedPrecision = "Lower";
   let summary = "Sum of products over dims of two tensors, paired in order.";
   let shapes = "paired dims have equal sizes; the result has the others, of `a`, then of `b`";
   let accepts = "Number";
@@ -321,6 +324,7 @@ def : Composite<"tensordot", "Tensor a, Tensor b, int[] dims_a, int[] dims_b"> {
 
 def : Composite<"multi_dot", "Tensor[] tensors"> {
   let forms = ["linalg"];
+  let mixedPrecision = "Lower";
   let summary = "Product of two or more matrices, in the order of fewest multiplications; the first may be a row, the "
                 "last a column.";
   let shapes = "[M, K1], [K1, K2], ..., [Kn, N]; the result is [M, N]. The first may be [K1], the last [Kn]: that dim "
@@ -336,6 +340,7 @@ def : Composite<"multi_dot", "Tensor[] tensors"> {
 
 def : Composite<"chain_matmul", "Tensor[] matrices"> {
   let forms = ["function"];
+  let mixedPrecision = "Lower";
   let summary = "Product of matrices, in the order of fewest multiplications.";
   let shapes = "[M, K1], [K1, K2], ..., [Kn, N]; the result is [M, N]";
   let accepts = "Number";

@@ -1,9 +1,14 @@
 #include "python/src/autocast.h"
 
+#include <algorithm>
+#include <cctype>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "eager/helpers.h"
 #include "eager/recorder.h"
+#include "eager/tape_hook.h"
 #include "python/src/arg_parser.h"
 #include "python/src/convert.h"
 #include "python/src/py_tensor.h"
@@ -14,7 +19,7 @@ namespace {
 
 struct Cached {
   Tensor source;  // kept, so that its address stays its own
-  Tensor cast;
+  Tensor cast;    // its elements, without history
   std::uint32_t version;
 };
 std::unordered_map<TensorImpl*, Cached>& cache() {
@@ -25,9 +30,18 @@ std::unordered_map<TensorImpl*, Cached>& cache() {
 /// A parameter of a model: worth keeping converted, and the same until it is written.
 bool isCacheable(const Tensor& t, DType to) {
   const TensorImpl* impl = t.impl();
-  // While recording equal conversions are one value anyway, which belongs to that recording.
+  // While recording equal conversions are one value anyway, which belongs to that recording. Each has a node of the
+  // tape in every mode, so that gradients are added up alike.
   return autocastState().cache && activeRecorder == nullptr && gradEnabled() && isHalf(to) &&
          impl->dtype == DType::Float32 && impl->requiresGrad && !impl->viewBase && !impl->batch;
+}
+
+Tensor converted(const Tensor& t, DType to, const Tensor& elements) {
+  Tensor result = ops::detached(elements);
+  const Operand operands[] = {t};
+  const std::int64_t attrs[] = {static_cast<std::int64_t>(to)};
+  tapeHook->record(OpCode::to, operands, attrs, {&result, 1});
+  return result;
 }
 
 bool isEligible(const Tensor& t) { return t.defined() && isFloating(t.dtype()) && t.dtype() != DType::Float64; }
@@ -44,17 +58,46 @@ Tensor autocasted(const Tensor& t, DType to) {
   if (!isCacheable(t, to)) return ops::toDType(t, to);
   auto it = cache().find(t.impl());
   if (it != cache().end() && it->second.version == t.impl()->storage->version && it->second.cast.dtype() == to)
-    return it->second.cast;
+    return converted(t, to, it->second.cast);
   Tensor cast = ops::toDType(t, to);
-  cache()[t.impl()] = {t, cast, t.impl()->storage->version};
+  cache()[t.impl()] = {t, ops::detached(cast), t.impl()->storage->version};
   return cast;
 }
+
+namespace {
+
+/// Has the equation of an `einsum` a letter of two operands that the result lacks? Without an equation, of an inner
+/// product: is one of the operands more than a vector?
+bool sumsProducts(const ParsedArgs& a, ParamType first) {
+  if (first != ParamType::Str)
+    return a.tensor(0).dim() > 0 && a.tensor(1).dim() > 0 && std::max(a.tensor(0).dim(), a.tensor(1).dim()) > 1;
+  const std::string text = a.str(0);
+  const std::string_view equation = text;
+  const std::size_t arrow = equation.find("->");
+  const std::string_view result = arrow == std::string_view::npos ? "" : equation.substr(arrow + 2);
+  std::string seen, ofThisOne;
+  for (const char c : equation.substr(0, arrow)) {
+    if (c == ',') {
+      seen += std::exchange(ofThisOne, "");
+    } else if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+      if (seen.find(c) != std::string::npos && result.find(c) == std::string_view::npos) return true;
+      ofThisOne += c;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 void castArguments(ParsedArgs& a, AutocastPolicy policies, std::vector<PyRef>& owned) {
   const Device device = otherDevices ? a.device() : Device{};
   const AutocastState::Place& state = autocastState().at(device);
-  const Autocast policy = device.isCpu() ? policies.cpu : policies.gpu;
+  Autocast policy = device.isCpu() ? policies.cpu : policies.gpu;
   if (!state.enabled || policy == Autocast::None) return;
+  if (policy == Autocast::LowerSums) {
+    if (!sumsProducts(a, a.signature_->params[0].type)) return;
+    policy = Autocast::Lower;
+  }
   DType to = policy == Autocast::Lower ? state.dtype : DType::Float32;
   auto eachTensor = [&](auto&& visit) {
     for (std::size_t i = 0; i < a.signature_->params.size(); ++i) {

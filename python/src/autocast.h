@@ -10,7 +10,7 @@
 namespace tandem::python {
 
 /// What is done to the arguments of an operation.
-enum class Autocast : std::uint8_t { None, Lower, Float32, Promote };
+enum class Autocast : std::uint8_t { None, Lower, LowerSums, Float32, Promote };
 /// On the CPU, and on other devices.
 struct AutocastPolicy {
   Autocast cpu = Autocast::None;
