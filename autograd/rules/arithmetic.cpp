@@ -60,7 +60,9 @@ void pow(RuleContext& c) {
   if (!c.needs(1)) return;
   // d/de x ** e = x ** e * log(x); 0 at x = 0 for e >= 0, where the logarithm is infinite.
   Operand x = c.operand(0);
-  Tensor base = x.isTensor() ? x.tensor() : ops::full_plain(x.scalar(), Dims{}, c.resultDType());
+  // A number may be one that a half type does not hold.
+  const DType wide = isHalf(c.resultDType()) ? DType::Float32 : c.resultDType();
+  Tensor base = x.isTensor() ? x.tensor() : ops::full_plain(x.scalar(), Dims{}, wide);
   Tensor raw = ops::mul(c.grad(), ops::mul(c.output(0), ops::log(base)));
   c.set(1, ops::where(ops::logical_and(ops::eq(base, 0), ops::ge(c.input(1), 0)), 0, raw));
 }

@@ -170,7 +170,10 @@ class Nest {
     visit(data, 0, [&](PyObject* leaf) {
       if (!isLeaf(leaf)) {
         if (isTensor(leaf)) fail<ValueError>("only one element tensors can be converted to Python scalars");
-        fail<TypeError>("tensor(): cannot make an element of '", Py_TYPE(leaf)->tp_name, "'");
+        const char* type = Py_TYPE(leaf)->tp_name;
+        if (PyUnicode_Check(leaf) != 0 || PyBytes_Check(leaf) != 0)
+          fail<TypeError>("tensor(): cannot make an element of '", type, "'");
+        fail("tensor(): Could not infer dtype of ", type, ": cannot make an element of it");
       }
       DType t = leafType(leaf);
       type_ = any_ ? promoteTypes(type_, t) : t;

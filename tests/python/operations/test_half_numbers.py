@@ -123,6 +123,19 @@ def test_in_place_forms_and_the_gradient(dtype, mode):
     assert_same_bits(run_in(mode, gradient, x), want.to(x.dtype))
 
 
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.bfloat16])
+def test_powers_of_a_number_that_the_dtype_does_not_hold(dtype, mode):
+    """It is infinite there, which is no reason for a slope that is no number: the power times its logarithm."""
+
+    def slope(e):
+        return tandem.autograd.grad((1e10**e).sum(), e)[0]
+
+    e = tandem.tensor([-1.0, -0.25], dtype=dtype, requires_grad=True)
+    got = run_in(mode, slope, e)
+    want = (1e10**e).detach().double() * np.log(1e10)
+    tandem.testing.assert_close(got.double(), want, rtol=2e-2, atol=1e-7)
+
+
 def test_the_instances_that_were_reported():
     assert (tandem.tensor(1.0, dtype=tandem.float16) / 1e5).item() == pytest.approx(1e-5, rel=1e-2)
     assert F.hardshrink(tandem.tensor([0.3], dtype=tandem.bfloat16), 0.3).item() == 0

@@ -61,6 +61,7 @@ ROWS = [
     (lambda: tandem.tensor([[1, 2], [3]]), ValueError, r"expected sequence of length 2 at dim 1 \(got 1\)"),
     (lambda: tandem.tensor("a"), TypeError, "invalid data type 'str'"),
     (lambda: tandem.tensor([1, "a"]), TypeError, "cannot make an element of 'str'"),
+    (lambda: tandem.tensor([1, None]), RuntimeError, "Could not infer dtype of NoneType"),
     (lambda: tandem.tensor(None), RuntimeError, "Could not infer dtype of NoneType"),
     (lambda: tandem.tensor([1], requires_grad=True), RuntimeError, "floating point"),
     (lambda: tandem.from_numpy(np.ones(3)[::-1]), ValueError, "At least one stride in the given numpy array is negative"),
