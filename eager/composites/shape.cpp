@@ -35,6 +35,7 @@ Tensor flatten(const Tensor& x, std::int64_t start, std::int64_t end) {
 
 Tensor unflatten(const Tensor& x, std::int64_t dim, DimsRef sizes) {
   dim = wrapDim(dim, x.dim());
+  if (x.dim() == 0) fail("unflatten: the input has no dims, of which ", shapeText(sizes), " could be made");
   Dims part(sizes);
   std::int64_t known = 1;
   for (auto s : part) known *= s == -1 ? 1 : s;

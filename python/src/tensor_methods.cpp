@@ -70,11 +70,10 @@ PyObject* dataPtr(PyObject* self, PyObject*) {
 PyObject* isFloatingPoint(PyObject* self, PyObject*) { return wrap(isFloating(tensorOf(self).dtype())); }
 PyObject* isComplex(PyObject*, PyObject*) { Py_RETURN_FALSE; }
 PyObject* isSignedMethod(PyObject* self, PyObject*) { return wrap(isSigned(tensorOf(self).dtype())); }
-PyObject* isView(PyObject* self, PyObject*) { return wrap(static_cast<bool>(tensorOf(self).impl()->viewBase)); }
 PyObject* isInference(PyObject* self, PyObject*) { return wrap(tensorOf(self).impl()->inference); }
 PyObject* getDevice(PyObject* self, PyObject*) {
-  const Device device = tensorOf(self).device();
-  return PyLong_FromLong(device.isCpu() || isMeta(device) ? -1 : device.index);
+  const Device d = tensorOf(self).device();
+  return PyLong_FromLong(d.isCpu() || isMeta(d) ? -1 : d.index);
 }
 PyObject* onCpu(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -226,8 +225,9 @@ constexpr Signature typeSigs[] = {
     {"type", typeParams, [](ParsedArgs& a) -> PyObject* {
        const Tensor& t = a.tensor(0);
        if (!a.has(1)) {
-         const std::string place = t.device().isCpu() ? "" : kindName(t.device().kind) + ".";
-         return PyUnicode_FromFormat("%s.%s%sTensor", packageName(), place.c_str(), kTypeNames[static_cast<int>(t.dtype())]);
+         const char* name = kTypeNames[static_cast<int>(t.dtype())];
+         if (t.device().isCpu()) return PyUnicode_FromFormat("%s.%sTensor", packageName(), name);
+         return PyUnicode_FromFormat("%s.%s.%sTensor", packageName(), kindName(t.device().kind).c_str(), name);
        }
        if (auto d = asDType(a.object(1))) return wrap(converted(t, *d, false));
        // `FloatTensor` and its like, or a name of one: a dtype, and the CPU or the current GPU.
@@ -500,7 +500,7 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       reader<"is_complex", isComplex>(doc::method_is_complex),
       reader<"is_signed", isSignedMethod>(doc::method_is_signed),
       reader<"is_inference", isInference>(doc::method_is_inference),
-      {"_is_view", isView, METH_NOARGS, "Is it a view of another tensor, its `_base`?"},
+      inPython<"is_view", "_is_view">("Is it a view of another tensor, its `_base`?"),
       method<isPinnedSigs>("is_pinned", doc::method_is_pinned),
       reader<"is_shared", no>(doc::method_is_shared),
       reader<"get_device", getDevice>(doc::method_get_device),

@@ -385,6 +385,10 @@ def tensor_reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     return (*state, _attributes(self)) if self.__dict__ else state
 
 
+def is_view(self: Tensor) -> bool:
+    return self._base is not None
+
+
 def tensor_copy(self: Tensor) -> Tensor:
     if self.requires_grad and not self.is_leaf:
         return self.view_as(self)

@@ -23,6 +23,8 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
     ("T.matmul(a(2,3,4),a(3,4,5))", RuntimeError, "2 match 3 singleton"),
     ("T.mm(a(2,2),a(2,2).double())", RuntimeError, "2 dtype"),
     ("a(2,2)@a(2,2).long()", RuntimeError, "2 dtype"),
+    ("T.tensor(1.).unflatten(0,(1,-1))", RuntimeError, "unflatten no"),
+    ("T.tensor(1.).unflatten(-1,(1,))", RuntimeError, "unflatten no"),
     ("a(2,3).view(7)", RuntimeError, "shape 7 invalid input"),
     ("a(2,3).view(-1,4)", RuntimeError, "shape 1 4 invalid"),
     ("a(2,3).view(-1,-1)", RuntimeError, "dimension inferred"),
