@@ -231,6 +231,11 @@ void bagSum(RuleContext& c) {
   }
 }
 
+// Linear in the input as far as its slopes, which have no derivative, reach.
+void multilabelMargins(RuleContext& c) {
+  if (c.hasGrad(0)) c.set(0, ops::mul(ops::unsqueeze(c.grad(), 1), c.output(1)));
+}
+
 void bagMax(RuleContext& c) {
   if (!c.hasGrad(0)) return;
   const Tensor& rows = c.output(1);

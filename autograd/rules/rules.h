@@ -53,6 +53,11 @@ void foldWindows(RuleContext& c);
 void resample(RuleContext& c);
 void resampleGrad(RuleContext& c);
 
+// grids.cpp
+void gridSample(RuleContext& c);
+void gridSampleInputGrad(RuleContext& c);
+void gridSampleGridGrad(RuleContext& c);
+
 // attention.cpp
 void attention(RuleContext& c);
 void attentionGrad(RuleContext& c);
@@ -95,6 +100,7 @@ void scatterCombine(RuleContext& c);
 void indexSelect(RuleContext& c);
 void indexAdd(RuleContext& c);
 void bagSum(RuleContext& c);
+void multilabelMargins(RuleContext& c);
 void bagMax(RuleContext& c);
 void takePieces(RuleContext& c);
 void indexGet(RuleContext& c);

@@ -140,14 +140,8 @@ Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Flag averag
   Tensor rows = reshape(x, Dims{-1, classes});
   Tensor labels = reshape(target, Dims{-1, classes});
   labels = expectedTarget(labels, logical_and(ge(labels, -1), lt(labels, classes)), Expectation::LabelInRange);
-  // Labels count up to the first negative one.
-  Tensor real = eq(cumsum(toDType(lt(labels, 0), DType::Int64), 1), 0);
-  Tensor safe = where(real, labels, 0);
-  Tensor hits = scatter_add(zeros(rows.shape(), DType::Int64), 1, safe, toDType(real, DType::Int64));
-  // [N, label, class]: every label against every class that is none.
-  Tensor apart = excess(add(sub(unsqueeze(rows, 1), unsqueeze(gather(rows, 1, safe), 2)), 1));
-  Tensor counts = logical_and(unsqueeze(real, 2), unsqueeze(eq(hits, 0), 1));
-  Tensor each = div(sum(where(counts, apart, 0), Dims{1, 2}), classes);
+  if (!isFloating(rows.dtype())) rows = toDType(rows, defaultDType());
+  Tensor each = std::get<0>(multilabel_margins(rows, labels));
   if (x.dim() < 2) each = squeeze_dims(each, Dims{0});
   return reducedLoss(each, reductionOf(average, reduce, reduction));
 }

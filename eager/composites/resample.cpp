@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "eager/composites/spatial.h"
-#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/memory_format.h"
 #include "runtime/lib/pool/taps.h"
@@ -86,76 +85,6 @@ Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool al
   return last ? contiguous(movedim(y, Dims{-1}, Dims{1})) : y;
 }
 
-namespace {
-
-/// Places read along one dim: the coordinate and the size of the dim.
-class Axis {
- public:
-  /// `unknown`: where NaN is brought.
-  Axis(std::int64_t size, std::string_view padding, bool alignCorners, std::int64_t unknown)
-      : size_(size), padding_(padding), alignCorners_(alignCorners), unknown_(unknown) {}
-
-  /// From [-1, 1] to element positions.
-  [[nodiscard]] Tensor position(const Tensor& x) const {
-    auto n = static_cast<double>(size_);
-    return alignCorners_ ? mul(add(x, 1), (n - 1) / 2) : div(sub(mul(add(x, 1), n), 1), 2);
-  }
-  /// Positions outside brought inside, as the padding mode says.
-  [[nodiscard]] Tensor bounded(const Tensor& x) const {
-    if (padding_ == "zeros") return x;
-    Tensor in = padding_ == "reflection" ? reflected(x) : x;
-    return clamp(where(isnan(in), unknown_, in), Operand(0), Operand(size_ - 1));
-  }
-  /// Is the whole position `i` inside? False for NaN.
-  [[nodiscard]] Tensor inside(const Tensor& i) const { return logical_and(ge(i, 0), le(i, size_ - 1)); }
-  [[nodiscard]] std::int64_t size() const { return size_; }
-
- private:
-  [[nodiscard]] Tensor reflected(const Tensor& x) const {
-    double low = alignCorners_ ? 0 : -0.5;
-    double span = alignCorners_ ? static_cast<double>(size_ - 1) : static_cast<double>(size_);
-    if (span == 0) return mul(x, 0);
-    Tensor away = abs(sub(x, low));
-    Tensor extra = fmod(away, span);
-    Tensor odd = ne(fmod(floor(div(detached(away), span)), 2), 0);
-    return add(where(odd, sub(span, extra), extra), low);
-  }
-
-  std::int64_t size_;
-  std::string_view padding_;
-  bool alignCorners_;
-  std::int64_t unknown_;
-};
-
-/// Whole positions along one dim with their weights.
-struct Tap {
-  Tensor place;
-  Tensor weight;  // undefined: 1
-};
-
-std::vector<Tap> tapsAlong(const Axis& axis, const Tensor& coordinate, std::string_view mode) {
-  Tensor x = axis.position(coordinate);
-  if (mode == "nearest") return {{round_even(axis.bounded(x)), Tensor()}};
-  if (mode == "bilinear") {
-    x = axis.bounded(x);
-    Tensor low = floor(detached(x));
-    return {{low, sub(add(low, 1), x)}, {add(low, 1), sub(x, low)}};
-  }
-  // Keys' cubic convolution with slope -0.75; every tap is brought inside by itself.
-  Tensor low = floor(detached(x));
-  Tensor t = sub(x, low);
-  auto near = [](const Tensor& d) { return add(mul(mul(sub(mul(1.25, d), 2.25), d), d), 1); };
-  auto far = [](const Tensor& d) { return add(mul(sub(mul(add(mul(-0.75, d), 3.75), d), 6), d), 3); };
-  std::vector<Tap> taps;
-  for (int k = -1; k <= 2; ++k) {
-    Tensor distance = k <= 0 ? sub(t, k) : sub(k, t);
-    taps.push_back({round_even(axis.bounded(add(low, k))), k == 0 || k == 1 ? near(distance) : far(distance)});
-  }
-  return taps;
-}
-
-}  // namespace
-
 Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode, std::string_view padding,
                    bool alignCorners) {
   std::int64_t n = input.dim() - 2;
@@ -187,56 +116,9 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
       fail("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes ",
            shapeText(input.shape()), " with dimension ", 2 + d, " being empty");
 
-  std::int64_t batch = input.size(0);
-  std::int64_t channels = input.size(1);
-  std::int64_t places = grid.numel() / std::max<std::int64_t>(batch * n, 1);
-  Dims out{batch, channels};
-  for (std::int64_t d = 0; d < n; ++d) out.push_back(grid.size(1 + d));
-  const Tensor of[] = {input, grid};
-  if (numelOf(out) == 0) return constantIn(zeros(out, input.dtype()), of);
-  FusedScope fused(numelOf(out));
-
-  std::vector<Axis> axes;
-  std::vector<std::vector<Tap>> taps;
-  for (std::int64_t d = 0; d < n; ++d) {
-    // As in PyTorch, whose images clip NaN to the first position and volumes to the last.
-    axes.emplace_back(input.size(2 + d), padding, alignCorners, n == 2 ? 0 : input.size(2 + d) - 1);
-    // The grid names the last dim first.
-    taps.push_back(tapsAlong(axes.back(), reshape(select(grid, -1, n - 1 - d), Dims{batch, 1, places}), mode));
-  }
-  Tensor planes = reshape(input, Dims{batch, channels, -1});
-  std::int64_t combinations = 1;
-  for (const auto& t : taps) combinations *= static_cast<std::int64_t>(t.size());
-  Tensor sum;
-  Tensor nowhere;  // NaN where the grid is no place: infinite or NaN
-  for (std::int64_t c = 0; c < combinations; ++c) {
-    Tensor index;
-    Tensor inside;
-    Tensor weight;
-    std::int64_t rest = c;
-    for (std::size_t d = taps.size(); d-- > 0;) {
-      const Tap& tap = taps[d][static_cast<std::size_t>(rest) % taps[d].size()];
-      rest /= static_cast<std::int64_t>(taps[d].size());
-      if (tap.weight.defined()) weight = weight.defined() ? mul(weight, tap.weight) : tap.weight;
-      Tensor in = axes[d].inside(tap.place);
-      inside = inside.defined() ? logical_and(inside, in) : in;
-    }
-    for (std::size_t d = 0; d < taps.size(); ++d) {
-      std::int64_t behind = 1;
-      for (std::size_t e = d + 1; e < taps.size(); ++e) behind *= static_cast<std::int64_t>(taps[e].size());
-      const Tap& tap = taps[d][static_cast<std::size_t>(c / behind) % taps[d].size()];
-      Tensor whole = toDType(where(inside, detached(tap.place), 0), DType::Int64);
-      index = index.defined() ? add(mul(index, axes[d].size()), whole) : whole;
-    }
-    Tensor read = gather(planes, 2, expand(index, Dims{batch, channels, places}));
-    Tensor part = where(inside, weight.defined() ? mul(read, weight) : read, 0.0);
-    sum = sum.defined() ? add(sum, part) : part;
-    if (c == 0) nowhere = weight;
-  }
-  // As in PyTorch, where volumes have zeros instead.
-  if (padding == "zeros" && n == 2 && nowhere.defined()) sum = where(isnan(nowhere), nowhere, sum);
-  // The nearest places are constant in the grid.
-  return mode == "nearest" ? constantIn(reshape(sum, out), {&grid, 1}) : reshape(sum, out);
+  const std::int64_t modeNumber = mode == "bilinear" ? 0 : mode == "nearest" ? 1 : 2;
+  const std::int64_t paddingNumber = padding == "zeros" ? 0 : padding == "border" ? 1 : 2;
+  return grid_sample_plain(input, grid, modeNumber, paddingNumber, alignCorners);
 }
 
 Tensor affine_grid(const Tensor& theta, DimsRef size, bool alignCorners) {

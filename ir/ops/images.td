@@ -31,6 +31,33 @@ def : Composite<"upsample_to",
   }];
 }
 
+// Modes are numbered bilinear, nearest, bicubic, paddings zeros, border, reflection.
+def : Library<"grid_sample_plain", "Tensor input, Tensor grid, int mode, int padding, bool align_corners",
+    "gridSample"> {
+  let forms = ["hidden"];
+  let rule = "gridSample";
+  let saves = ["input", "grid"];
+  let summary = "`input` read at the places of `grid`.";
+}
+
+def : Library<"grid_sample_input_grad",
+    "Tensor grad, Tensor grid, int[] size, int mode, int padding, bool align_corners",
+    "gridSampleInputGrad"> {
+  let forms = ["hidden"];
+  let rule = "gridSampleInputGrad";
+  let saves = ["grad", "grid"];
+  let summary = "The transpose of grid_sample, which is linear in its input, back to spatial dims of `size`.";
+}
+
+def : Library<"grid_sample_grid_grad",
+    "Tensor grad, Tensor input, Tensor grid, int mode, int padding, bool align_corners",
+    "gridSampleGridGrad"> {
+  let forms = ["hidden"];
+  let rule = "gridSampleGridGrad";
+  let saves = ["grad", "input", "grid"];
+  let summary = "The cotangent of grid_sample's grid.";
+}
+
 def : Composite<"grid_sample",
     "Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool align_corners=False"> {
   let forms = ["nn"];

@@ -203,6 +203,16 @@ def : Loss<"triplet_margin_loss",
   }];
 }
 
+def : Library<"multilabel_margins", "Tensor input, Tensor labels", "multilabelMargins"> {
+  let results = "(Tensor, Tensor)";
+  let numResults = 2;
+  let forms = ["hidden"];
+  let rule = "multilabelMargins";
+  let saves = ["out1"];
+  let summary = "Of rows [N, C], and their labels up to the first negative one, what multilabel_margin_loss gives for "
+                "each, [N], and its slopes by the elements of the row, [N, C].";
+}
+
 def : ReducedLoss<"multilabel_margin_loss", "Tensor input, Tensor target"> {
   let mixedPrecision = "Float32";
   let summary = "Mean over classes of the sums of max(0, 1 - (input[y] - input[i])) over the target classes y (those "

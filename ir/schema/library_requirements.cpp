@@ -240,6 +240,40 @@ void resample(Call c) {
   need(c, mode >= 0 && mode <= 5, "an unknown mode");
 }
 
+/// Of an image of these dims, and with results the size of `made`: read at the places of a grid, or their gradients.
+void gridSample(Call c, DimsRef image, const TensorMeta& grid, DimsRef made, AttrReader r) {
+  const std::size_t n = image.size() - 2;
+  const DimsRef of = grid.shape;
+  need(c, (n == 2 || n == 3) && of.size() == n + 2, "images have two or three dims, and grids as many");
+  for (const TensorMeta& m : c.inputs)
+    need(c, m.dtype == grid.dtype && isFloating(m.dtype), "operands differ in dtype or are integers");
+  need(c, of[0] == image[0] && of.back() == static_cast<std::int64_t>(n), "the grid does not fit the image");
+  Dims places{image[0], image[1]};
+  for (std::size_t d = 0; d < n; ++d) places.push_back(of[1 + d]);
+  need(c, std::ranges::equal(made, places), "the gradient does not fit the grid");
+  smallNumbers(c, image.subspan(2), 1);
+  product(c, image);
+  const std::int64_t mode = r.integer();
+  const std::int64_t padding = r.integer();
+  need(c, mode >= 0 && mode <= (n == 2 ? 2 : 1) && padding >= 0 && padding <= 2, "an unknown mode");
+}
+void gridSampleForward(Call c) {
+  need(c, c.inputs[0].shape.size() >= 2 && c.inputs[0].shape.size() == c.inputs[1].shape.size(), "too few dims");
+  gridSample(c, c.inputs[0].shape, c.inputs[1], c.outputs[0].shape, AttrReader(c.attrs));
+}
+void gridSampleInputGrad(Call c) {
+  AttrReader r(c.attrs);
+  const DimsRef size = r.list();
+  need(c, c.inputs[0].shape.size() >= 2 && c.inputs[0].shape.size() == size.size() + 2, "too few dims");
+  Dims image{c.inputs[0].shape[0], c.inputs[0].shape[1]};
+  image.append(size.begin(), size.end());
+  gridSample(c, image, c.inputs[1], c.inputs[0].shape, r);
+}
+void gridSampleGridGrad(Call c) {
+  need(c, c.inputs[1].shape.size() >= 2, "too few dims");
+  gridSample(c, c.inputs[1].shape, c.inputs[2], c.inputs[0].shape, AttrReader(c.attrs));
+}
+
 // ---- attention
 
 /// Of which `first` are the query, key and value, and `extras` the first of what may follow: a mask, a key of dropout.
@@ -327,6 +361,11 @@ void nonzeroRows(Call c) {
   need(c, c.inputs[0].dtype == DType::Bool && AttrReader(c.attrs).integer() >= 0, "the operand is no mask");
 }
 void expect(Call c) { need(c, c.inputs[1].dtype == DType::Bool, "the expectation is no mask"); }
+
+void multilabelMargins(Call c) {
+  need(c, rankOf(c.inputs[0]) == 2 && isFloating(c.inputs[0].dtype), "the operand is no matrix");
+  need(c, c.inputs[1].shape == c.inputs[0].shape && c.inputs[1].dtype == DType::Int64, "a label an element");
+}
 
 // ---- movement and order
 
@@ -417,6 +456,9 @@ constexpr std::pair<std::string_view, void (*)(Call)> kRequirements[] = {
     {"gather", nothing},
     {"gcd_plain", alike},
     {"geqrf", nothing},
+    {"grid_sample_grid_grad", gridSampleGridGrad},
+    {"grid_sample_input_grad", gridSampleInputGrad},
+    {"grid_sample_plain", gridSampleForward},
     {"householder_product_plain", householderProduct},
     {"index_add_plain", nothing},
     {"index_get", indexGet},
@@ -442,6 +484,7 @@ constexpr std::pair<std::string_view, void (*)(Call)> kRequirements[] = {
     {"median_dim", nothing},
     {"min_dim", nothing},
     {"mode", nothing},
+    {"multilabel_margins", multilabelMargins},
     {"nanmedian_dim", nothing},
     {"nonzero_rows", nonzeroRows},
     {"orthogonal_polynomial_plain", float64s},

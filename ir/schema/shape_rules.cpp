@@ -320,6 +320,11 @@ void bagMax(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta
   set(results[1], Dims{count, operands[0].shape[1]}, DType::Int64);
 }
 
+void multilabelMargins(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  set(results[0], Dims{operands[0].shape[0]}, operands[0].dtype);
+  results[1] = operands[0];
+}
+
 void takePieces(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   AttrReader r(attrs);
   auto d = static_cast<std::size_t>(r.integer());

@@ -74,6 +74,22 @@ void resample(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta>
   results[0].dtype = operands[0].dtype;
 }
 
+void gridSample(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  const Dims& grid = operands[1].shape;
+  const DimsRef places(grid.begin() + 1, grid.end() - 1);
+  results[0].shape = {operands[0].shape[0], operands[0].shape[1]};
+  results[0].shape.append(places.begin(), places.end());
+  results[0].dtype = operands[0].dtype;
+}
+
+void gridSampleInputGrad(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  setLastSizes(results[0], operands[0], AttrReader(attrs).list(), operands[0].dtype);
+}
+
+void gridSampleGridGrad(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  results[0] = operands[2];
+}
+
 void attention(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
   const Dims& q = operands[0].shape;
   results[0].shape = {q[0], q[1], q[2], operands[2].shape[3]};

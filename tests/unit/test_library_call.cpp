@@ -133,6 +133,16 @@ TEST(LibraryCall, RefusesWhatFunctionsBelieve) {
        {0, 1},
        2},
       {"resample", {meta({0, 3})}, {meta({4, 3})}, {0, 4, 0, 0}, 1},
+      // A grid of another batch, of two numbers a place for a volume; a cubic volume; a gradient of other places.
+      {"grid_sample_plain", {meta({1, 2, 4, 4}), meta({2, 3, 3, 2})}, {meta({1, 2, 3, 3})}, {0, 0, 0}},
+      {"grid_sample_plain", {meta({1, 2, 4, 4, 4}), meta({1, 3, 3, 3, 2})}, {meta({1, 2, 3, 3, 3})}, {0, 0, 0}},
+      {"grid_sample_plain", {meta({1, 2, 4, 4, 4}), meta({1, 3, 3, 3, 3})}, {meta({1, 2, 3, 3, 3})}, {2, 0, 0}},
+      {"grid_sample_input_grad", {meta({1, 2, 3, 4}), meta({1, 3, 3, 2})}, {meta({1, 2, 4, 4})}, {2, 4, 4, 0, 0, 0}},
+      {"grid_sample_grid_grad",
+       {meta({1, 2, 3, 4}), meta({1, 2, 4, 4}), meta({1, 3, 3, 2})},
+       {meta({1, 3, 3, 2})},
+       {0, 0, 0}},
+      {"multilabel_margins", {meta({2, 3}), meta({2, 4}, kLong)}, {meta({2}), meta({2, 3})}, {}},
       // Numbers that a call lacks.
       {"gamma_draw", {meta({3}, DType::Float64)}, {meta({3}, DType::Float64)}, {}, 1},
       {"add", {meta({3}), meta({3})}, {meta({3})}, {}},

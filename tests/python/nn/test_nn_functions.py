@@ -479,6 +479,32 @@ def test_nan_in_losses_of_margins(mode):
         assert value.item() == 0.5 and grad.tolist()[0] == pytest.approx([-1 / 3, 0, 1 / 3])
 
 
+@pytest.mark.parametrize("dtype", [tandem.float64, tandem.float32, tandem.bfloat16])
+def test_multilabel_margins_of_any_labels(dtype, mode):
+    """As many labels as classes or none, one of them twice; and their slopes, which have no derivative."""
+    labels = [[3, 0, 4, -1, 2], [1, 1, 2, -1, 0], [-1, 0, 1, 2, 3], [0, 1, 2, 3, 4], [2, -1, -1, -1, -1]]
+    x = tandem.tensor(np.random.default_rng(5).standard_normal((5, 5))).to(dtype)
+
+    def run(x, target):
+        x = x.detach().requires_grad_()
+        each = F.multilabel_margin_loss(x, target, reduction="none")
+        return each, tandem.autograd.grad(each.sum(), x)[0]
+
+    def defined(row, target):
+        target = list(itertools.takewhile(lambda c: c >= 0, target))
+        others = [i for i in range(5) if i not in target]
+        terms = [(1 - row[c] + row[i]).clamp(min=0) for c in target for i in others]
+        return sum(terms, row[0] * 0) / 5
+
+    got = run_in(mode, run, x, tandem.tensor(labels))
+    rows = x.double().requires_grad_()
+    want = tandem.stack([defined(r, t) for r, t in zip(rows, labels, strict=True)])
+    (slopes,) = tandem.autograd.grad(want.sum(), rows)
+    off = 2e-2 if dtype == tandem.bfloat16 else 1e-6
+    np.testing.assert_allclose(got[0].detach().double().numpy(), want.detach().numpy(), rtol=off, atol=off)
+    np.testing.assert_allclose(got[1].double().numpy(), slopes.numpy(), rtol=off, atol=off)
+
+
 @pytest.mark.parametrize("bags", [[0], [0, 2], [0, 0, 3]])
 @pytest.mark.parametrize("padding", [None, 2, 0])
 def test_nan_in_bags(bags, padding, mode):

@@ -89,6 +89,7 @@ COVERED = {
     "full_plain": "full",
     "gcd_plain": "gcd",
     "gelu_erf": "gelu",
+    "multilabel_margins": "multilabel_margin_loss",
     "index_add_plain": "index_add",
     "index_get": "test_indexing.py::test_copies",
     "index_put_plain": "test_indexing.py::test_writes",
