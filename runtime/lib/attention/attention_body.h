@@ -58,12 +58,31 @@ bool keeps(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::in
   return p.keeps(p.drop, ((b * p.heads + h) * p.rows + row) * p.keys + key);
 }
 
-/// What the mask adds to a score: 0 or -infinity for a bool one.
+/// Adds what the mask says of `count` scores, the first of which is of this row and key and the next ones of the keys,
+/// or rows, after it: 0 or -infinity where it is a bool one.
+template <class M, class T>
+void addMask(const M* mask, std::int64_t step, T* scores, std::int64_t count) {
+  auto added = [](M m) {
+    if constexpr (std::is_same_v<M, bool>) {  // by its bits: no branch, which would be guessed wrong
+      using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+      const Bits seen = m;
+      return __builtin_bit_cast(T, (seen - 1) & __builtin_bit_cast(Bits, kMinusInfinity<T>));
+    } else {
+      return m;
+    }
+  };
+  if (step == 1)
+    for (std::int64_t j = 0; j < count; ++j) scores[j] += added(mask[j]);
+  else
+    for (std::int64_t j = 0; j < count; ++j) scores[j] += added(mask[j * step]);
+}
 template <class T>
-T masked(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t key) {
-  std::int64_t at = b * p.maskStrides[0] + h * p.maskStrides[1] + row * p.maskStrides[2] + key * p.maskStrides[3];
-  if (p.maskKind == MaskKind::Bool) return static_cast<const bool*>(p.mask)[at] ? T{0} : kMinusInfinity<T>;
-  return static_cast<const T*>(p.mask)[at];
+void addMask(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t key,
+             bool alongKeys, T* scores, std::int64_t count) {
+  const std::int64_t at = b * p.maskStrides[0] + h * p.maskStrides[1] + row * p.maskStrides[2] + key * p.maskStrides[3];
+  const std::int64_t step = p.maskStrides[alongKeys ? 3 : 2];
+  if (p.maskKind == MaskKind::Bool) addMask(static_cast<const bool*>(p.mask) + at, step, scores, count);
+  if (p.maskKind == MaskKind::Added) addMask(static_cast<const T*>(p.mask) + at, step, scores, count);
 }
 
 /// c = or += a[rows][k] times the first k of the `depth` rows that were packed.
@@ -148,8 +167,7 @@ void attentionForwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::in
         std::int64_t count = std::min(seen, p.visible(r0 + i + 1) - k0);
         if (count < 0) count = 0;
         scaleScores(line, count, scale);
-        if (p.maskKind != MaskKind::None)
-          for (std::int64_t j = 0; j < count; ++j) line[j] += masked(p, b, h, r0 + i, k0 + j);
+        addMask(p, b, h, r0 + i, k0, true, line, count);
         T m = largest(line, count);
         m = m > best[at] || m != m ? m : best[at];
         if (m == kMinusInfinity<T>) {  // nothing to attend to so far
@@ -240,8 +258,7 @@ void scoreCotangents(const AttentionProblem<T>& p, std::int64_t b, std::int64_t 
     T* x = s + j * kBackwardRows;
     T* y = t + j * kBackwardRows;
     for (std::int64_t i = 0; i < rows; ++i) x[i] *= scale;
-    if (p.maskKind != MaskKind::None)
-      for (std::int64_t i = 0; i < rows; ++i) x[i] += masked(p, b, h, r0 + i, k0 + j);
+    addMask(p, b, h, r0, k0 + j, false, x, rows);
     if (p.causal)
       for (std::int64_t i = 0; i < std::min(rows, k0 + j - r0); ++i) x[i] = kMinusInfinity<T>;
     for (std::int64_t i = 0; i < rows; ++i) x[i] = expNegative(x[i] - packed.best[i]) * packed.inverse[i];

@@ -65,6 +65,27 @@ def test_tiles_of_every_kind_agree_with_the_definition():
                 np.testing.assert_allclose(a.numpy(), b.numpy(), atol=1e-11)
 
 
+@pytest.mark.parametrize("truths", [False, True])
+def test_masks_are_read_wherever_they_lie(truths):
+    q, k, v = values(2, 3, 70, 8), values(2, 3, 150, 8), values(2, 3, 150, 5)
+    whole = values(70, 150, seed=4).detach()
+    masks = [whole, values(150, 70, seed=5).detach().T, whole[:, :1], whole[:1], values(2, 1, 1, 150, seed=6).detach()]
+    for m in masks:
+        mask = m > -1 if truths else m
+        added = tandem.where(mask, 0.0, -float("inf")).double() if truths else mask
+        ours = F.scaled_dot_product_attention(q, k, v, mask)
+        wanted = by_definition(q, k, v, added)
+        live = wanted.isfinite().all(-1, keepdim=True)  # rows that see nothing are 0
+        g = tandem.where(live, values(*ours.shape, seed=9).detach(), 0.0)
+        np.testing.assert_allclose(ours.detach().numpy(), wanted.detach().nan_to_num().numpy(), atol=1e-12)
+        if not live.all():
+            continue
+        for a, b in zip(
+            tandem.autograd.grad(ours, (q, k, v), g), tandem.autograd.grad(wanted, (q, k, v), g), strict=True
+        ):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), atol=1e-11)
+
+
 def test_dropout_keeps_the_same_elements_in_every_order():
     q, k = values(1, 2, 9, 4), values(1, 2, 11, 4, seed=1)
     # The values of one-hot keys show the weights themselves.
