@@ -7,6 +7,7 @@
 #include "eager/composites/spatial.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/memory_format.h"
 #include "eager/number_range.h"
 #include "runtime/base/pieces.h"
 
@@ -24,6 +25,17 @@ Tensor cropped(const Tensor& x, std::int64_t dim, Counts c) {
   return first == 0 && last == x.size(dim) ? x : slice(x, dim, first, last, 1);
 }
 
+/// Error unless something, or nothing at all, is left of each dim.
+void needRoom(const Tensor& x, DimsRef counts) {
+  for (std::size_t i = 0; i < counts.size() / 2; ++i) {
+    const std::int64_t dim = x.dim() - 1 - static_cast<std::int64_t>(i);
+    const auto [before, after] = Counts{counts[2 * i], counts[2 * i + 1]};
+    if (sizeSum("pad", sizeSum("pad", x.size(dim), before), after) < 0 || before < -x.size(dim) || after < -x.size(dim))
+      fail("The input size ", x.size(dim), ", plus negative padding ", before, " and ", after,
+           ", resulted in a negative output size, which is invalid. Check dimension ", dim, " of your input.");
+  }
+}
+
 Tensor padConstant(const Tensor& x, DimsRef counts, Scalar value) {
   Dims shape = x.shape();
   Tensor inner = x;
@@ -32,10 +44,7 @@ Tensor padConstant(const Tensor& x, DimsRef counts, Scalar value) {
   for (std::size_t i = 0; i < counts.size() / 2; ++i) {
     std::int64_t dim = x.dim() - 1 - static_cast<std::int64_t>(i);
     auto [before, after] = of(i);
-    shape[dim] = sizeSum("pad", sizeSum("pad", shape[dim], before), after);
-    if (shape[dim] < 0 || before < -x.size(dim) || after < -x.size(dim))
-      fail("The input size ", x.size(dim), ", plus negative padding ", before, " and ", after,
-           ", resulted in a negative output size, which is invalid. Check dimension ", dim, " of your input.");
+    shape[dim] += before + after;
     inner = cropped(inner, dim, of(i));
     grows = grows || before > 0 || after > 0;
   }
@@ -95,6 +104,17 @@ PieceList circular(const Tensor& x, std::int64_t dim, Counts c) {
   return {{start + n - before, 1, before}, {start, 1, n}, {start, 1, std::max<std::int64_t>(c.after, 0)}};
 }
 
+/// What `f` gives for `x` and the first of its spatial dims; of images whose channels lie beside each other it is given
+/// them so, with the channels behind the spatial dims, and the result lies so, as in PyTorch.
+template <class F>
+Tensor inChannelOrder(const Tensor& x, F f) {
+  if (formatOf(x) == MemoryFormat::Contiguous) return f(x, std::int64_t{2});
+  Dims order{0};
+  for (std::int64_t d = 2; d < x.dim(); ++d) order.push_back(d);
+  order.push_back(1);
+  return laidOut(x, order, [&](const Tensor& t) { return f(t, std::int64_t{1}); });
+}
+
 }  // namespace
 
 Tensor pad(const Tensor& x, DimsRef counts, std::string_view mode, std::optional<double> value) {
@@ -106,7 +126,18 @@ Tensor pad(const Tensor& x, DimsRef counts, std::string_view mode, std::optional
   if (mode == "constant") {
     double v = value.value_or(0.0);
     needHeld("pad", x.dtype(), v);
-    return padConstant(x, counts, isFloating(x.dtype()) ? Scalar(v) : Scalar(static_cast<std::int64_t>(v)));
+    needRoom(x, counts);
+    const Scalar filled = isFloating(x.dtype()) ? Scalar(v) : Scalar(static_cast<std::int64_t>(v));
+    return inChannelOrder(x, [&](const Tensor& t, std::int64_t first) {
+      if (first == 2) return padConstant(t, counts, filled);
+      const auto spatial = 2 * static_cast<std::size_t>(x.dim() - 2);
+      Dims all = counts.size() > spatial ? Dims{counts[spatial], counts[spatial + 1]} : Dims{0, 0};
+      const DimsRef within = counts.first(std::min(counts.size(), spatial));
+      all.append(within.begin(), within.end());
+      if (counts.size() > spatial + 2)
+        all.append(counts.begin() + static_cast<std::ptrdiff_t>(spatial + 2), counts.end());
+      return padConstant(t, all, filled);
+    });
   }
   if (mode != "reflect" && mode != "replicate" && mode != "circular")
     fail<NotImplementedError>("Unrecognised padding mode ", mode);
@@ -131,7 +162,11 @@ Tensor pad(const Tensor& x, DimsRef counts, std::string_view mode, std::optional
     pieces.push_back(none ? PieceList{{0, 1, x.size(dim)}} : placesOf(x, dim, c));
     whole &= none;
   }
-  return whole ? clone(x) : take_pieces(x, x.dim() - static_cast<std::int64_t>(n), packPieces(pieces));
+  if (whole) return clone(x);
+  const Dims packed = packPieces(pieces);
+  if (mode == "circular" || x.dim() != static_cast<std::int64_t>(n) + 2)
+    return take_pieces(x, x.dim() - static_cast<std::int64_t>(n), packed);
+  return inChannelOrder(x, [&](const Tensor& t, std::int64_t first) { return take_pieces(t, first, packed); });
 }
 
 namespace {

@@ -173,6 +173,12 @@ Tensor pixel_shuffle(const Tensor& x, std::int64_t factor) {
   Dims lead(x.shape().begin(), x.shape().end() - 3);
   auto batch = numelOf(lead);
   std::int64_t out = channels / square;
+  // Channels that lie beside each other stay so, as in PyTorch.
+  if (formatOf(x) == MemoryFormat::ChannelsLast)
+    return laidOut(x, Dims{0, 2, 3, 1}, [&](const Tensor& t) {
+      const Tensor split = reshape(t, Dims{batch, h, w, out, factor, factor});
+      return reshape(permute(split, Dims{0, 1, 4, 2, 5, 3}), Dims{batch, h * factor, w * factor, out});
+    });
   Tensor y = permute(reshape(x, Dims{batch, out, factor, factor, h, w}), Dims{0, 1, 4, 2, 5, 3});
   for (auto n : {out, h * factor, w * factor}) lead.push_back(n);
   return reshape(y, lead);

@@ -317,17 +317,6 @@ void inVectors(F run) {
     withAvx2(run);
 }
 
-/// Images of at least so many channels, which lie beside each other, are averaged as they lie.
-constexpr std::int64_t kManyChannels = 8;
-
-bool channelsLast(const ArrayView& x, std::size_t spatial) {
-  if (x.shape.size() != spatial + 2 || x.shape[1] < kManyChannels || x.strides[1] != 1) return false;
-  std::int64_t expected = x.shape[1];
-  for (std::size_t k = x.shape.size(); k-- > 2; expected *= x.shape[k])
-    if (x.strides[k] != expected) return false;
-  return true;
-}
-
 template <class C>
 void averageChannelsInVectors(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
                               std::int64_t image, std::int64_t channels, Stretches<C> x, C* to, C* buffer) {

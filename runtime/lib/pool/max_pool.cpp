@@ -4,8 +4,9 @@
 // Windows a fixed stride apart are taken place by place: what one place of the window sees in all windows is, once the
 // input is sorted by its rows and columns modulo the stride, one stretch of memory, so that several rows of the output
 // are a single loop of vectors. Narrow windows are read straight from the input (max_narrow.h); adaptive ones, and wide
-// ones that have little of it in common, are taken by columns. Half types and integers of up to 32 bits are widened to
-// floating types first, so that few types have code of their own.
+// ones that have little of it in common, are taken by columns. Images whose channels lie beside each other are read as
+// they lie (max_by_channels.h). Half types and integers of up to 32 bits are widened to floating types first, so that
+// few types have code of their own.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -16,6 +17,7 @@
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/movement/transpose.h"
+#include "runtime/lib/pool/max_by_channels.h"
 #include "runtime/lib/pool/max_by_columns.h"
 #include "runtime/lib/pool/max_narrow.h"
 #include "runtime/lib/pool/pooling.h"
@@ -298,7 +300,6 @@ void maxPool(const Pool& pool, std::int64_t planes, const T* x, T* values, std::
 }
 
 void pool(const LibraryCall& call, bool places) {
-  Contiguous x(call.inputs[0]);
   const ArrayView& values = call.outputs[0];
   AttrReader attrs(call.attrs);
   DimsRef kernel = attrs.list();
@@ -307,8 +308,14 @@ void pool(const LibraryCall& call, bool places) {
   DimsRef dilation = attrs.list();
   DimsRef size = attrs.list();
   if (values.numel() == 0) return;
-  Pool pool(spatialSizes(x.view().shape, size.size()), size, kernel, stride, padding, dilation);
+  Pool pool(spatialSizes(call.inputs[0].shape, size.size()), size, kernel, stride, padding, dilation);
   pool.makeRegular();
+  if (isFloating(values.dtype) && channelsLast(call.inputs[0], size.size()) &&
+      pool.inputSize() <= std::numeric_limits<std::int32_t>::max())
+    return withFloating(values.dtype, [&](auto tag) {
+      maxByChannels<typename decltype(tag)::Type>(pool, call.inputs[0], values, places ? &call.outputs[1] : nullptr);
+    });
+  Contiguous x(call.inputs[0]);
   std::int64_t planes = values.numel() / pool.outputSize();
   withType(x.view().dtype, [&](auto tag) {
     using Stored = typename decltype(tag)::Type;

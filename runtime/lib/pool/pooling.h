@@ -95,6 +95,17 @@ inline bool takesPlaces(const PoolAxis& w) { return !w.adaptive && w.stride <= 2
 /// The last `n` sizes of an array.
 inline DimsRef spatialSizes(const Dims& shape, std::size_t n) { return DimsRef(shape).last(n); }
 
+/// Images of at least so many channels, which lie beside each other, are pooled as they lie.
+inline constexpr std::int64_t kManyChannels = 8;
+
+inline bool channelsLast(const ArrayView& x, std::size_t spatial) {
+  if (x.shape.size() != spatial + 2 || x.shape[1] < kManyChannels || x.strides[1] != 1) return false;
+  std::int64_t expected = x.shape[1];
+  for (std::size_t k = x.shape.size(); k-- > 2; expected *= x.shape[k])
+    if (x.strides[k] != expected) return false;
+  return true;
+}
+
 /// Calls f with the stride as a constant where that matters to the loop.
 template <class F>
 [[gnu::always_inline]] inline void withStride(std::int64_t stride, F f) {

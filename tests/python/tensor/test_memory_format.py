@@ -196,6 +196,63 @@ def test_elementwise_results_of_mapped_functions():
     assert_same_bits(got.contiguous(), (IN_LAST[0].permute(1, 2, 0) * 2 + 1).contiguous())
 
 
+KEPT = {
+    "shuffled": (
+        lambda x: tandem.nn.functional.pixel_shuffle(x.repeat_interleave(4, 1).clone(memory_format=LAST), 2),
+        (240, 1, 30, 3),
+    ),
+    "constant": (lambda x: tandem.nn.functional.pad(x, (1, 2, 0, 1), value=0.5), (120, 1, 24, 3)),
+    "constant, and the channels": (lambda x: tandem.nn.functional.pad(x, (1, 2, 0, 1, 1, 0)), (160, 1, 32, 4)),
+    "cropped": (lambda x: tandem.nn.functional.pad(x, (-1, -1)), (36, 1, 9, 3)),
+    "reflect": (lambda x: tandem.nn.functional.pad(x, (1, 2, 0, 1), mode="reflect"), (120, 1, 24, 3)),
+    "replicate": (lambda x: tandem.nn.functional.pad(x, (1, 2, 0, 1), mode="replicate"), (120, 1, 24, 3)),
+    "circular": (lambda x: tandem.nn.functional.pad(x, (1, 2, 0, 1), mode="circular"), (120, 40, 8, 1)),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_images_lie_as_they_did(name, mode):
+    function, strides = KEPT[name]
+
+    def step(x):
+        x = x.detach().requires_grad_()
+        y = function(x)
+        return y, tandem.autograd.grad(y.square().sum(), x)[0]
+
+    y, grad = run_in(mode, step, IN_LAST)
+    assert y.stride() == strides
+    rows, wanted = step(IMAGE)
+    assert_same_bits(y.detach().contiguous(), rows.detach().contiguous())
+    assert_same_bits(grad.contiguous(), wanted)
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.float16, tandem.bfloat16])
+@pytest.mark.parametrize(
+    ("dims", "options"),
+    [
+        (2, {"kernel_size": 2}),
+        (2, {"kernel_size": 3, "stride": 2, "padding": 1}),
+        (2, {"kernel_size": (3, 2), "stride": (1, 3), "dilation": (2, 1), "ceil_mode": True}),
+        (3, {"kernel_size": 2, "stride": 1, "padding": 1, "dilation": 2}),
+    ],
+)
+def test_maxima_of_channels_that_lie_beside_each_other(dims, options, dtype):
+    """NaN, infinities and equal elements among them; few channels and many; more rows than are taken at once."""
+    for shape in ((2, 9, 5, 6, 7), (1, 40, 33, 70, 4)):
+        size = shape[: 2 + dims]
+        x = tandem.randint(-4, 5, size).to(dtype)
+        x[tandem.rand(size) < 0.05] = float("nan")
+        x[tandem.rand(size) < 0.1] = float("-inf")
+        x[:, 1] = float("-inf")
+        last = x.contiguous(memory_format=LAST if dims == 2 else LAST3)
+        pool = getattr(tandem.nn.functional, f"max_pool{dims}d")
+        for got, want in zip(
+            pool(last, **options, return_indices=True), pool(x, **options, return_indices=True), strict=True
+        ):
+            assert_same_bits(got, want)
+        assert_same_bits(pool(last, **options), pool(x, **options))
+
+
 def test_programs_give_rows():
     program = tandem.export.export(tandem.relu, (IN_LAST,))
     assert program(IN_LAST).stride() == (60, 20, 5, 1)
