@@ -127,9 +127,8 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
   FusedScope fused(x);
   // [samples, groups, channels of a group, elements of a channel]
   Dims shape{x.size(0), groups, channels / groups, x.numel() / (x.size(0) * channels)};
-  // Half types are rounded once, behind weight and bias.
-  Tensor wide = widened(x);
-  Tensor y = layer_norm(reshape(wide, shape), Dims{shape[2], shape[3]}, Tensor(), Tensor(), eps);
+  // Half types are rounded once, behind weight and bias. They are widened in the shape that is reduced, with the sums.
+  Tensor y = layer_norm(widened(reshape(x, shape)), Dims{shape[2], shape[3]}, Tensor(), Tensor(), eps);
   Dims affine{groups, channels / groups, 1};
   if (weight.defined()) y = mul(y, reshape(weight, affine));
   if (bias.defined()) y = add(y, reshape(bias, affine));
