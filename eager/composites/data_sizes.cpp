@@ -102,11 +102,24 @@ Tensor differsFromBefore(const Tensor& x) {
   return cat(parts, 0);
 }
 
+/// The values that the elements of a bool tensor have, in ascending order: what is there of False and True.
+std::vector<Tensor> uniqueTruths(const Tensor& x, bool inverse, bool counts) {
+  const Tensor trues = reshape(sum(detached(x)), Dims{1});
+  const Tensor both[] = {sub(x.numel(), trues), trues};
+  const Tensor times = cat(both, 0);
+  const Tensor found = reshape(nonzero(times), Dims{-1});
+  std::vector<Tensor> out{ne(found, 0)};
+  if (inverse) out.push_back(where(gt(both[0], 0), toDType(x, DType::Int64), 0));
+  if (counts) out.push_back(index_select(times, 0, found));
+  return out;
+}
+
 /// Groups of the slices of `dim`, or of all elements, in ascending order or as they come.
 std::vector<Tensor> uniqueParts(const Tensor& x, bool consecutive, bool inverse, bool counts,
                                 std::optional<std::int64_t> dim) {
   bool whole = !dim || x.dim() == 0;
   std::int64_t d = whole ? 0 : wrapDim(*dim, x.dim());
+  if (whole && !consecutive && x.dtype() == DType::Bool && x.numel() > 0) return uniqueTruths(x, inverse, counts);
   Tensor slices = whole ? reshape(x, Dims{-1}) : movedim(x, Dims{d}, Dims{0});
   std::int64_t n = slices.shape()[0];
   bool rows = slices.dim() > 1;

@@ -23,6 +23,18 @@ def test_unique_is_traced_once_for_each_size(dim):
     assert f.runs == 1
 
 
+def test_unique_of_truths(mode):
+    for values in ([True, False, True], [True, True], [False], [[False, True], [False, False]]):
+        f = lambda x: tandem.unique(x, return_inverse=True, return_counts=True)  # noqa: E731
+        for got, want in zip(
+            run_in(mode, f, tandem.tensor(values)),
+            np.unique(values, return_inverse=True, return_counts=True),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(got.numpy(), want)
+        assert tandem.unique(tandem.tensor(values)).dtype == tandem.bool
+
+
 def test_unique_keeps_every_nan():
     values, counts = tandem.unique(tandem.tensor([float("nan"), 1, float("nan"), 1]), return_counts=True)
     assert values.isnan().tolist() == [False, True, True]
