@@ -221,7 +221,7 @@ Tensor pdist(const Tensor& x, double p) {
   // A few rows with all that follow the first of them at a time, of which those after each row are kept.
   FusedScope fused(n * (n - 1) / 2 * x.size(1));
   constexpr std::int64_t kBlocks = 8;
-  constexpr std::int64_t kLeastRows = 16;
+  constexpr std::int64_t kLeastRows = 64;
   const bool across = acrossRows(n, x.size(1));
   const Tensor rows = turnedIf(across, x);
   auto some = [&](std::int64_t at, std::int64_t count) { return narrow(rows, across ? 1 : 0, at, count); };

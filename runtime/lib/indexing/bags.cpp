@@ -77,10 +77,13 @@ void Bags::forPieces(FunctionRef<void(const Piece&)> each) const {
   const std::int64_t bands = ceilDiv(width_, kBand);
   const std::int64_t work = std::min(width_, kBand) * (1 + places_ / std::max<std::int64_t>(count, 1));
   parallelFor(count * bands, grainOf(work), [&](std::int64_t first, std::int64_t last) {
+    // Divisions, of each piece, take as long as short bags do.
+    std::int64_t bag = first / bands;
+    std::int64_t column = first % bands * kBand;
     for (std::int64_t k = first; k < last; ++k) {
-      const std::int64_t bag = k / bands;
-      const std::int64_t column = k % bands * kBand;
       each({bag, begin(bag), begin(bag + 1), column, std::min(kBand, width_ - column)});
+      column += kBand;
+      if (column >= width_) column = 0, ++bag;
     }
   });
 }
