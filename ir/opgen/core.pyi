@@ -558,6 +558,7 @@ _GpuAgreement: Any
 _GpuCommunicator: Any
 _GpuEvent: Any
 _GpuGraph: Any
+_GpuPool: Any
 _GpuStream: Any
 _gpu_begin_capture: Any
 _gpu_can_access_peer: Any

@@ -138,6 +138,11 @@ void mutatesKey(Observer& o, Args args, Py_ssize_t n) {
   if (n > 1) o.hashes(args[1]);
   mutates(o, args, n);
 }
+void setsDefault(Observer& o, Args args, Py_ssize_t n) {
+  const bool there = n > 1 && PyDict_Contains(args[0], args[1]) == 1;
+  PyErr_Clear();
+  there ? o.dictItem(args[0], args[1]) : mutatesKey(o, args, n);
+}
 void mutatesAt(Observer& o, Args args, Py_ssize_t n) {
   if (n > 1) o.index(args[1]);
   mutates(o, args, n);

@@ -32,6 +32,7 @@ void firstIterates(Observer& o, Args args, Py_ssize_t n);
 void mutates(Observer& o, Args args, Py_ssize_t n);
 /// `mutates` what comes second is the key, or the place, of.
 void mutatesKey(Observer& o, Args args, Py_ssize_t n);
+void setsDefault(Observer& o, Args args, Py_ssize_t n);
 void mutatesAt(Observer& o, Args args, Py_ssize_t n);
 /// `list.remove`.
 void removes(Observer& o, Args args, Py_ssize_t n);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <Python.h>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,13 @@ struct CallSignature {
   std::vector<PyObject*>* described = nullptr;
   /// Objects that the key names by address.
   std::vector<PyObject*> identities;
+  /// What was found in places of state, which are those of an entry that it did not fit (StateArguments::readInto).
+  struct FoundState {
+    std::string key;
+    const void* places;
+    std::shared_ptr<const void> keeper;
+  };
+  std::unique_ptr<FoundState> found;
   /// An argument whose history or dims are another's business (hooks, vmap): the call is not to be recorded for others.
   bool special = false;
 };

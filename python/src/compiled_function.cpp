@@ -18,6 +18,7 @@
 #include <string_view>
 #include <structmember.h>
 #include <unordered_map>
+#include <utility>
 
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
@@ -171,6 +172,7 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, std::si
   }
   observer.guards().settle();
   entry->guards = std::move(observer.guards());
+  entry->warnings = observer.warnings();
   active.states.forgetValues();
   entry->states = std::move(active.states);
   entry->sources = std::move(active.sources);
@@ -293,6 +295,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
     call.key = std::move(then.key);
   }
   f.reason = observer.reason();
+  f.learnt = observer.madeState();
   log(f, f.reason.empty() ? "calls run the plan" : "the body runs on every call: " + f.reason);
   if (made == nullptr && f.fullGraph && !session.restartStorage() && !observer.madeState())
     fail("compile: with fullgraph=True calls must not need the body of ", definitionOf(f.callable.get()),
@@ -301,40 +304,6 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
 }
 
 // ---- calls ---------------------------------------------------------------------------------------------------------
-
-std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, CallSignature& call,
-                                const std::vector<std::int64_t>& sizes, const ArgumentLeaves* leaves) {
-  auto fits = [&](const std::shared_ptr<Entry>& entry) {
-    const std::vector<std::int64_t>& expected = entry->trace->sizes;
-    bool same = expected.size() >= sizes.size() && std::equal(sizes.begin(), sizes.end(), expected.begin());
-    return same && (leaves == nullptr || leaves->allIn(entry->leaves)) && entry->fits(call);
-  };
-  for (const auto& entry : known) {
-    if (entry->guards.runCode()) [[unlikely]] {
-      // That code may call the function, which then gets other entries.
-      const std::vector<std::shared_ptr<Entry>> kept = known;
-      auto it = std::ranges::find_if(kept, fits);
-      return it != kept.end() ? *it : nullptr;
-    }
-    if (fits(entry)) return entry;
-  }
-  return nullptr;
-}
-
-std::shared_ptr<Entry> knownEntry(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs,
-                                  PyObject* keywords) {
-  if (auto it = f.entries.find(call.key); it != f.entries.end())
-    if (auto entry = entryFor(it->second, call, {}, nullptr)) return entry;
-  ArgumentLeaves leaves(f.leaves, call.tensors);
-  if (!leaves.any()) return nullptr;
-  leaves.turnOn();
-  CallSignature then;
-  readSignature(args, numArgs, keywords, f.whole, then);
-  auto it = f.entries.find(then.key);
-  auto entry = it == f.entries.end() ? nullptr : entryFor(it->second, then, {}, &leaves);
-  if (entry != nullptr) call = std::move(then);
-  return entry;
-}
 
 namespace {
 
@@ -370,6 +339,7 @@ PyObject* replay(Function& f, CallSignature& call, ArgumentLeaves* leaves, const
   std::vector<std::int64_t> sizes;
   const std::size_t ownScalars = call.scalars.size();
   const std::size_t ownTensors = call.tensors.size();
+  bool warned = false;
   for (auto it = f.entries.find(call.key); it != f.entries.end(); it = f.entries.find(call.key)) {
     std::shared_ptr<Entry> entry = entryFor(it->second, call, sizes, leaves);
     if (entry == nullptr) break;
@@ -380,6 +350,9 @@ PyObject* replay(Function& f, CallSignature& call, ArgumentLeaves* leaves, const
         check.emplace(*entry->trace, call.tensors);
         before = entry->assignedNow();
       }
+      std::vector<PyRef> owners;
+      if (!entry->assigned.empty()) owners = entry->owners();
+      if (!entry->warnings.empty() && !std::exchange(warned, true) && !checksCompiled()) entry->warn();
       std::vector<Tensor> results = entry->trace->run(call.tensors, call.scalars);
       entry->lastUse = ++f.clock;
       f.budget.replayed();
@@ -437,14 +410,16 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
     if (!f.leaves.empty())
       if (PyObject* result = replayWithLeaves(f, call, args, numArgs, keywords)) return result;
     if (auto it = f.entries.find(call.key); it != f.entries.end())
-      for (const auto entries = it->second; const auto& entry : entries)
+      for (const auto entries = it->second; const auto& entry : entries) {
+        if (entry->states.wereUnlike(call)) continue;
         if (const std::string changed = entry->guards.broken(&f.changing); !changed.empty())
           log(f, "changed: " + changed);
+      }
     forget(f, call.key);
     if (!Observer::possible() || !f.budget.allows()) return record(f, args, numArgs, keywords, call.key).release();
     std::shared_ptr<Entry> made;
     PyRef result = watch(f, call, args, numArgs, keywords, made);
-    f.budget.watched(made != nullptr);
+    f.budget.watched(made != nullptr || f.learnt);
     if (made != nullptr) keep(f, call.key, std::move(made));
     return result.release();
   });

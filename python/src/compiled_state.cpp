@@ -5,6 +5,7 @@ namespace tandem::python {
 bool Entry::fits(CallSignature& call) {
   for (const Held& h : identities)
     if (h.dead()) return false;
+  if (!states.empty() && states.wereUnlike(call)) return false;
   if (!guards.hold()) return false;
   const std::size_t own = call.scalars.size();
   const std::size_t ownTensors = call.tensors.size();
@@ -44,6 +45,14 @@ PyRef Entry::withAssigned(const PyRef& result) const {
   for (const PyRef& value : assignedNow()) PyTuple_SET_ITEM(all.get(), i++, Py_NewRef(value ? value.get() : Py_None));
   return all;
 }
+void Entry::warn() const {
+  for (const std::string& text : warnings) checked(PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1));
+}
+std::vector<PyRef> Entry::owners() const {
+  std::vector<PyRef> all;
+  for (const AssignedPlace& place : assigned) all.push_back(PyRef::borrow(place.owner.get()));
+  return all;
+}
 std::vector<PyRef> Entry::assignedNow() const {
   std::vector<PyRef> now;
   for (const AssignedPlace& place : assigned) now.push_back(PyRef::borrow(place.get()));
@@ -51,6 +60,44 @@ std::vector<PyRef> Entry::assignedNow() const {
 }
 void Entry::putBack(const std::vector<PyRef>& before) const {
   for (std::size_t i = 0; i < assigned.size(); ++i) assigned[i].putBack(before[i].get());
+}
+
+std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, CallSignature& call,
+                                const std::vector<std::int64_t>& sizes, const ArgumentLeaves* leaves) {
+  call.found = nullptr;
+  auto fits = [&](const std::shared_ptr<Entry>& entry) {
+    const std::vector<std::int64_t>& expected = entry->trace->sizes;
+    bool same = expected.size() >= sizes.size() && std::equal(sizes.begin(), sizes.end(), expected.begin());
+    if (!same || (leaves != nullptr && !leaves->allIn(entry->leaves))) return false;
+    if (entry->fits(call)) return true;
+    if (call.found != nullptr && call.found->places == &entry->states) call.found->keeper = entry;
+    return false;
+  };
+  for (const auto& entry : known) {
+    if (entry->guards.runCode()) [[unlikely]] {
+      // That code may call the function, which then gets other entries.
+      const std::vector<std::shared_ptr<Entry>> kept = known;
+      auto it = std::ranges::find_if(kept, fits);
+      return it != kept.end() ? *it : nullptr;
+    }
+    if (fits(entry)) return entry;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<Entry> knownEntry(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs,
+                                  PyObject* keywords) {
+  if (auto it = f.entries.find(call.key); it != f.entries.end())
+    if (auto entry = entryFor(it->second, call, {}, nullptr)) return entry;
+  ArgumentLeaves leaves(f.leaves, call.tensors);
+  if (!leaves.any()) return nullptr;
+  leaves.turnOn();
+  CallSignature then;
+  readSignature(args, numArgs, keywords, f.whole, then);
+  auto it = f.entries.find(then.key);
+  auto entry = it == f.entries.end() ? nullptr : entryFor(it->second, then, {}, &leaves);
+  if (entry != nullptr) call = std::move(then);
+  return entry;
 }
 
 }  // namespace tandem::python

@@ -31,6 +31,7 @@ struct Entry {
   StateArguments states;
   std::vector<Held> identities;         // that the signature names by address, and owners of what is assigned
   std::vector<AssignedPlace> assigned;  // which a call sets, behind the result in a tuple that `results` builds
+  std::vector<std::string> warnings;    // that the body shows
   std::vector<std::size_t> leaves;      // arguments that the body makes require grad (ArgumentLeaves), increasing
   std::uint64_t lastUse = 0;
 
@@ -46,6 +47,10 @@ struct Entry {
   /// `result` and, behind it in a tuple, what the places hold now that a call assigns; itself where there are none.
   [[nodiscard]] PyRef withAssigned(const PyRef& result) const;
   [[nodiscard]] std::vector<PyRef> assignedNow() const;
+  /// Shows what the body warns of.
+  void warn() const;
+  /// Of the places that a call assigns: while it runs, other threads may drop them.
+  [[nodiscard]] std::vector<PyRef> owners() const;
   void putBack(const std::vector<PyRef>& before) const;
 
  private:
@@ -88,6 +93,7 @@ struct Function {
   std::set<std::size_t> leaves;             // `Entry::leaves` of all entries
   std::vector<Ref<Storage>> wholeCaptured;  // and captured ones
   std::uint64_t runs = 0;                   // of the body
+  bool learnt = false;                      // did the last body that was watched show what the next one is to look at?
   std::string reason;  // why the last body that was watched runs on every call; empty if it does not
 };
 

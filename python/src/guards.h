@@ -97,8 +97,6 @@ class GuardSet {
   [[nodiscard]] bool names(const Storage* memory) const;
   /// `t`, if it is one of those, or one of the same memory and dtype; null if there is none.
   [[nodiscard]] TensorImpl* alike(TensorImpl* t) const;
-  /// Is a guarded tensor on this memory?
-  [[nodiscard]] bool reach(const Storage* memory) const;
   [[nodiscard]] std::size_t size() const { return order_.size(); }
   int traverse(visitproc visit, void* arg) const;
 

@@ -85,11 +85,18 @@ bool StateArguments::readInto(CallSignature& call) const {
     readMore(now, call);
   }
   alike = alike && !call.special && call.key.compare(key, std::string::npos, key_) == 0;
+  if (!alike && !call.special) call.found.reset(new CallSignature::FoundState{call.key.substr(key), this, nullptr});
   call.key.resize(key);
   call.identities.resize(identities);
   call.special = special;
   if (!alike) call.tensors.resize(tensors);
   return alike;
+}
+
+bool StateArguments::wereUnlike(const CallSignature& call) const {
+  if (call.found == nullptr || places_.empty() || call.found->key == key_) return false;
+  return std::ranges::equal(places_, static_cast<const StateArguments*>(call.found->places)->places_,
+                            [](const Taken& a, const Taken& b) { return a.place.sameAs(b.place); });
 }
 
 }  // namespace tandem::python

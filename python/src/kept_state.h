@@ -59,6 +59,9 @@ class StateArguments {
   /// Adds to a call the tensors that the places hold now; false, and nothing is added, where they are not like those
   /// that the body was watched with. The guards hold, so that the holders are there.
   [[nodiscard]] bool readInto(CallSignature& call) const;
+  /// Were these places read for the call by others, and found to hold something else? One that grows has as many traces
+  /// as it had sizes.
+  [[nodiscard]] bool wereUnlike(const CallSignature& call) const;
 
  private:
   std::vector<Taken> places_;

@@ -35,8 +35,9 @@ void takeGil(void* thread) { PyEval_RestoreThread(static_cast<PyThreadState*>(th
 thread_local std::vector<std::string>* putOff = nullptr;
 
 int showWarning(const std::string& text, int level) {
-  // It is shown at every call, or whoever reads `warnings.filters` says not.
-  if (tandem::python::activeObserver != nullptr) tandem::python::activeObserver->refuse("a warning is shown");
+  // Others than those that are shown once are shown by every call.
+  if (tandem::python::activeObserver != nullptr && (tandem::warnsAlways || !tandem::SaidOnce::contains(text)))
+    tandem::python::activeObserver->noteWarning(text);
   if (putOff == nullptr) return PyErr_WarnEx(PyExc_UserWarning, text.c_str(), level);
   putOff->push_back(text);
   return 0;

@@ -170,6 +170,9 @@ class Observer {
   bool call(PyObject* callable, PyObject* const* args, Py_ssize_t n);
   /// A function is called whose results `functools.lru_cache` keeps: what is kept of the call becomes a guard.
   void cachedCall(PyObject* function, PyObject* const* args, Py_ssize_t n);
+  /// A warning is shown, as it is by later calls.
+  void noteWarning(const std::string& text) { warnings_.push_back(text); }
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
   /// A function of C is called that runs no code and only says what is somewhere: later calls ask it again.
   void repeats(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* names = nullptr);
   /// An argument of an operation of ours: tensors, plain values, lists of them.
@@ -313,6 +316,7 @@ class Observer {
   std::unordered_map<PyObject*, std::pair<PyRef, PyRef>> variables_;  // likewise: the variable, and what it had
   std::string readBefore_;  // the first assignment of what was read before, with its line
   bool mayAssign_ = true;
+  std::vector<std::string> warnings_;
   bool hashesArgument_ = false, hashesOther_ = false;  // a tensor among the arguments, or one that was there before
   std::unordered_map<PyFrameObject*, Pending> pending_;
   std::unordered_map<PyCodeObject*, Code> codes_;

@@ -104,10 +104,8 @@ void Observer::assignListItem(PyObject* list, PyObject* key, PyObject* v) {
   Py_ssize_t index = PyLong_AsSsize_t(key);
   PyErr_Clear();
   if (!assignable(list, v) || appended_.contains(list) || index < -size || index >= size) return refuse(kWhat);
-  if (index < 0) {
-    sizeOf(list);
-    index += size;
-  }
+  sizeOf(list);
+  if (index < 0) index += size;
   if (places_.insert(Place(list, std::to_string(index))).second)
     assigns({AssignedPlace::Kind::ListItem, Held(list), {}, index}, nullptr, kWhat);
 }

@@ -17,7 +17,7 @@ FEW = (
     "add mul exp erf gelu pow where softmax layer_norm sum prod amax var cumsum sort gather scatter_add index_add "
     "matmul conv2d max_pool2d rand dropout lgamma argmax scaled_dot_product_attention embedding_bag gcd matrix_exp "
     "linalg_cholesky linalg_svd chebyshev_polynomial_t upsample_to searchsorted nn_unfold nonzero_static cross_entropy "
-    "index_put unique roll"
+    "index_put unique roll grid_sample multilabel_margin_loss"
 ).split()
 
 # Kernels that small samples in one layout do not need: of few long rows and columns, which are cut into blocks, columns
