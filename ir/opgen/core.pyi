@@ -652,7 +652,9 @@ _remove_hook: Any
 _makes_state: Any
 _runtime_is_zero: Any
 _runtime_scalars: Any
+
 def _tensor_read(value: object) -> Tensor | None: ...
+
 _set_anomaly: Any
 _set_grad_enabled: Any
 _set_inference_mode: Any

@@ -436,7 +436,7 @@ def leaves_a_mode(x):
 REASONS = {
     "a value": (lambda x: x * x.sum().item(), "the value of a tensor is read"),
     "a branch on data": (lambda x: x if x.sum() > 0 else -x, "the value of a tensor is read"),
-    "a list": (lambda x: KEPT.items.insert(0, 1) or x, "something is changed in an object that was there before (list)"),
+    "a list": (lambda x: KEPT.items.insert(0, 1) or x, "is changed in an object that was there before (list)"),
     "an attribute": (lambda x: setattr(KEPT, "n", KEPT.n + 1) or x, "an attribute of an object that was there before"),
     "a clock": (lambda x: x * (time.time() > 0), "a call of time.time"),
     "NumPy": (lambda x: x * float(np.random.rand() < 2), "a call of"),
