@@ -149,6 +149,36 @@ def weights_in_a_dict():
     return body, lambda: weights
 
 
+class OwnOptimizer:
+    """With momentum, which it keeps in a dict of dicts."""
+
+    def __init__(self, params):
+        self.params, self.state = list(params), {}
+
+    @tandem.no_grad()
+    def step(self):
+        for k, p in enumerate(self.params):
+            state = self.state.setdefault(k, {})
+            if "momentum" not in state:
+                state["momentum"] = tandem.zeros_like(p)
+            state["momentum"] = state["momentum"] * 0.9 + p.grad
+            p.sub_(state["momentum"], alpha=0.1)
+
+
+def own_optimizer():
+    net = nn.Linear(3, 1)
+    optimizer = OwnOptimizer(net.parameters())
+
+    def body(x):
+        net.zero_grad()
+        loss = (net(x) - 1).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return body, lambda: (vars(optimizer), net.weight)
+
+
 def lists_that_grow():
     losses, seen = [], {"x": [], "steps": []}
 
@@ -196,6 +226,7 @@ FORMS = {
     "caches of layers": (caches_of_layers, None),
     "weights in a dict": (weights_in_a_dict, 2),
     "lists that grow": (lists_that_grow, 1),
+    "an optimizer of one's own": (own_optimizer, 3),  # the first call makes the dicts
     "a history that grows": (history, 2),
 }
 
@@ -230,6 +261,72 @@ def test_the_first_call_of_fullgraph_learns():
         return box.h
 
     assert [step(vector(1, 2)).tolist() for _ in range(3)] == [[1, 2], [2, 4], [3, 6]]
+
+
+def test_functions_that_share_state():
+    box = Box(h=vector(0, 0))
+
+    def adds(x):
+        box.h = box.h + x
+        return box.h * 2
+
+    seen = []
+    for wrap in (lambda f: f, tandem.compile):
+        box.h = vector(0, 0)
+        inner = wrap(adds)
+        outer = wrap(lambda x, inner=inner: inner(x) + inner(x * 2) + box.h)
+        calls = [outer, inner, outer, outer, inner, inner, outer, outer]
+        seen.append([picture((f(vector(k, 1)), box)) for k, f in enumerate(calls)])
+    assert seen[0] == seen[1]
+
+
+class Stepper:
+    def __init__(self):
+        self.h = vector(0, 0)
+
+    @tandem.compile
+    def step(self, x):
+        self.h = self.h * 0.5 + x
+        return self.h.sum()
+
+
+def test_one_method_of_many_objects():
+    steppers = [Stepper() for _ in range(4)]
+    before = Stepper.__dict__["step"].runs
+    for _ in range(5):
+        for k, s in enumerate(steppers):
+            expected = s.h * 0.5 + k
+            assert s.step(vector(k, k)).item() == expected.sum().item() and s.h.tolist() == expected.tolist()
+    assert CHECKED or Stepper.__dict__["step"].runs - before == 2 * len(steppers)
+
+
+def test_a_call_that_fails_leaves_what_eager_leaves():
+    seen = []
+    for wrap in (lambda f: f, tandem.compile):
+        box = Box(h=vector(0, 0, 0))
+
+        def body(x, i, box=box):
+            box.h = box.h + x
+            return box.h[i]
+
+        call = wrap(body)
+        indices = (0, 1, 2, 7, 1, 5, 2)
+        seen.append([picture((attempt(call, vector(1, 2, 3), tandem.tensor(i)), box)) for i in indices])
+    assert seen[0] == seen[1]
+
+
+def test_modes_of_autograd():
+    seen = []
+    for wrap in (lambda f: f, tandem.compile):
+        box = Box(h=vector(0, 0))
+        call = wrap(lambda x, box=box: (setattr(box, "h", box.h * 0.5 + x), box.h.sum())[1])
+        found = []
+        for k in range(12):
+            with (tandem.no_grad, tandem.inference_mode, tandem.enable_grad)[k % 3]():
+                result = attempt(call, vector(1, 2, requires_grad=k % 4 == 0))
+            found.append(picture((result, box, box.h.is_inference())))
+        seen.append(found)
+    assert seen[0] == seen[1]
 
 
 def test_what_is_replaced_is_freed():
