@@ -1,4 +1,7 @@
 // Numbers whose values may be others at a later call (tracked_numbers.h), as a watched body meets them.
+#include <Python.h>
+#include <frameobject.h>
+
 #include "python/src/elements.h"
 #include "python/src/observer_frame.h"
 #include "python/src/py_tensor.h"
