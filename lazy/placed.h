@@ -28,7 +28,6 @@ class Placed {
 
   /// May others write to the copies? Before the first call.
   void release() { keeps_ = false; }
-  [[nodiscard]] bool isContiguous() const { return strides_ == contiguousStrides(shape_); }
 
  private:
   DType dtype_;

@@ -84,6 +84,12 @@ OuterTensor Tracer::outerTensor(TensorImpl* t) const {
   return {-1, t};
 }
 
+std::int32_t Tracer::argumentOn(const Ref<Storage>& memory) const {
+  for (std::size_t i = 0; i < arguments_.size(); ++i)
+    if (arguments_[i].impl()->storage == memory) return static_cast<std::int32_t>(i);
+  return -1;
+}
+
 CompiledTrace::Made Tracer::describe(const Tensor& t, const std::vector<Content*>& fresh) const {
   using Kind = CompiledTrace::Made::Kind;
   CompiledTrace::Made m;
@@ -229,13 +235,9 @@ bool Tracer::keepTape(CompiledTrace& c, std::span<const Tensor> ends, const Tape
 
 bool Tracer::findPlaced(CompiledTrace::Source& source, const SessionInput& input, std::string& reason) const {
   const Tensor& window = input.placed;
-  const TensorImpl* from = nullptr;
-  for (std::size_t i = 0; from == nullptr && i < arguments_.size(); ++i) {
-    if (!(arguments_[i].impl()->storage == window.impl()->storage)) continue;
-    source.outer.argument = static_cast<std::int32_t>(i);
-    from = arguments_[i].impl();
-  }
-  if (from == nullptr) from = source.outer.captured = known_(window.impl());
+  source.outer.argument = argumentOn(window.impl()->storage);
+  if (source.outer.argument < 0) source.outer.captured = known_(window.impl());
+  const TensorImpl* from = CompiledTrace::tensorAt(source.outer, arguments_);
   if (from == nullptr || from->dtype != window.dtype()) {
     reason = "memory of the CPU is used that no name leads to";
     return false;
@@ -256,12 +258,8 @@ bool Tracer::findInputs(CompiledTrace& c, std::string& reason) const {
       c.inputs.push_back(source);
       continue;
     }
-    bool found = false;
-    for (std::size_t i = 0; !found && i < arguments_.size(); ++i) {
-      if (!(arguments_[i].impl()->storage == inputs[k].storage)) continue;
-      source.outer.argument = static_cast<std::int32_t>(i);
-      found = true;
-    }
+    source.outer.argument = argumentOn(inputs[k].storage);
+    bool found = source.outer.argument >= 0;
     for (const auto& [number, owner] : gradInputs_) {
       if (found || number != static_cast<std::int32_t>(k)) continue;
       source.outer = outerTensor(owner.get());
@@ -292,9 +290,8 @@ bool Tracer::placeGrad(CompiledTrace::GradGuard& guard, const CompiledTrace& c, 
     const CompiledTrace::Source& source = c.inputs[k];
     if (inputs[k].storage != grad.impl()->storage) continue;
     if (source.grad && source.outer == guard.outer) return true;
-    const TensorImpl* other = source.constant              ? source.constant.get()
-                              : source.outer.argument >= 0 ? arguments_[source.outer.argument].impl()
-                                                           : source.outer.captured;
+    const TensorImpl* other =
+        source.constant ? source.constant.get() : CompiledTrace::tensorAt(source.outer, arguments_);
     if (source.grad) {
       auto owner =
           std::ranges::find_if(grads_, [&](const Grad& g) { return outerTensor(g.tensor.get()) == source.outer; });

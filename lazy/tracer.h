@@ -72,6 +72,8 @@ class Tracer final : public GradObserver {
   void take(const Tensor& argument);
   Grad& gradOf(TensorImpl* tensor);
   OuterTensor outerTensor(TensorImpl* t) const;
+  /// The first argument on the memory; -1: there is none.
+  [[nodiscard]] std::int32_t argumentOn(const Ref<Storage>& memory) const;
   CompiledTrace::Made describe(const Tensor& t, const std::vector<Content*>& fresh) const;
   std::int32_t made(CompiledTrace& c, const Tensor& t, const std::vector<Content*>& fresh);
   void stop();

@@ -179,7 +179,7 @@ void appends(Observer& o, Args args, Py_ssize_t n) {
   if (n == 2) o.append(args[0], args[1]);
 }
 void updates(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 0) o.mutate(args[0], "something is changed");
+  mutates(o, args, n);
   if (n > 1) (PyDict_Check(args[0]) ? iteratesPairs : iteratesKeys)(o, args + 1, n - 1);
 }
 void extends(Observer& o, Args args, Py_ssize_t n) {

@@ -297,7 +297,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   f.reason = observer.reason();
   f.learnt = observer.madeState();
   log(f, f.reason.empty() ? "calls run the plan" : "the body runs on every call: " + f.reason);
-  if (made == nullptr && f.fullGraph && !session.restartStorage() && !observer.madeState())
+  if (made == nullptr && f.fullGraph && !session.restartStorage() && !f.learnt)
     fail("compile: with fullgraph=True calls must not need the body of ", definitionOf(f.callable.get()),
          ", but: ", f.reason);
   return result;

@@ -266,31 +266,31 @@ void GuardSet::visitAt(const ValuePlace& place, PyObject* dict, F&& visit) {
     if (g.items.empty() || g.list != (place.index >= 0 ? place.holder : dict)) continue;
     if (PyDict_Check(g.list)) {
       for (std::size_t i = 0; place.name && i < g.items.size(); i += 2)
-        if (g.items[i].value.is(place.name.get())) visit(g.items[i + 1], &g.version);
+        if (g.items[i].value.is(place.name.get())) visit(g.items[i + 1]);
     } else if (place.index >= 0 && static_cast<std::size_t>(place.index) < g.items.size()) {
-      visit(g.items[static_cast<std::size_t>(place.index)], &g.version);
+      visit(g.items[static_cast<std::size_t>(place.index)]);
     }
   }
   if (place.index >= 0) return;
   if (!place.name) {
     for (PlaceGuard& g : places_)
-      if (g.owner.get() == place.holder && PyCell_Check(place.holder)) visit(g.value, nullptr);
+      if (g.owner.get() == place.holder && PyCell_Check(place.holder)) visit(g.value);
     return;
   }
   auto it = dictOf_.find(holderOf(place.owned ? place.holder : nullptr, dict));
   if (it == dictOf_.end()) return;
   for (Item& known : dicts_[it->second].items)
-    if (known.isOf(place.name.get())) visit(known.value, &dicts_[it->second].version);
+    if (known.isOf(place.name.get())) visit(known.value);
 }
 
 bool GuardSet::has(const ValuePlace& place, PyObject* dict) {
   bool found = false;
-  visitAt(place, dict, [&](const Expected&, const std::uint64_t*) { found = true; });
+  visitAt(place, dict, [&](const Expected&) { found = true; });
   return found;
 }
 
 void GuardSet::assigned(const ValuePlace& place, PyObject* dict) {
-  visitAt(place, dict, [](Expected& expected, std::uint64_t*) { expected.assigned = true; });
+  visitAt(place, dict, [](Expected& expected) { expected.assigned = true; });
 }
 
 void GuardSet::settle() {

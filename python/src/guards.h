@@ -195,8 +195,7 @@ class GuardSet {
   /// Of an object that has a guard of its attributes, that guard says it.
   void forgetClassOf(PyObject* object);
   Expected expected(PyObject* o, Accepts accepts = Accepts::Same);
-  /// Calls `visit(expected, version)` for what is expected in the place; `version`: of the dict that was found to hold
-  /// it, or null.
+  /// Calls `visit` for what is expected in the place.
   template <class F>
   void visitAt(const ValuePlace& place, PyObject* dict, F&& visit);
   Held held(PyObject* o);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "python/src/py_tensor.h"
+#include "python/src/run_time_numbers.h"
 
 namespace tandem::python {
 
@@ -97,6 +98,33 @@ bool StateArguments::wereUnlike(const CallSignature& call) const {
   if (call.found == nullptr || places_.empty() || call.found->key == key_) return false;
   return std::ranges::equal(places_, static_cast<const StateArguments*>(call.found->places)->places_,
                             [](const Taken& a, const Taken& b) { return a.place.sameAs(b.place); });
+}
+
+bool takeState(const ValuePlace& place, PyObject* value) {
+  if (watchedRecording == nullptr || activeObserver != watchedRecording->observer) return false;
+  WatchedRecording& w = *watchedRecording;
+  Observer& observer = *w.observer;
+  if (const StateArguments::Taken* known = w.states.find(place)) {
+    if (known->value.get() != value) observer.refuse("what is kept from call to call is another thing meanwhile");
+    return true;
+  }
+  std::vector<PyObject*> described;
+  const std::size_t before = w.call->tensors.size();
+  w.states.take(place, value, *w.call, described);
+  for (PyObject* o : described) {
+    if (observer.guards().names(o) || (observer.covered(o) && !isTensor(o)))
+      observer.refuse("what is kept from call to call is reached by another way, too");
+    observer.cover(o);
+  }
+  if (w.call->special) observer.refuse("what is kept from call to call has hooks, or overlaps itself");
+  if (!observer.proved()) return true;
+  try {
+    for (std::size_t i = before; i < w.call->tensors.size(); ++i)
+      w.tracer->addArgument(w.call->tensors[i], w.call->whole->contains(i));
+  } catch (const lazy::RestartTrace&) {
+    observer.refuse("what is kept from call to call shares memory with another tensor");
+  }
+  return true;
 }
 
 }  // namespace tandem::python

@@ -68,4 +68,8 @@ class StateArguments {
   std::string key_;  // behind that of the arguments
 };
 
+/// The value of the place is looked at as an argument of the body that is watched, as it is by later calls; false where
+/// none is. What cannot be looked at so is refused.
+bool takeState(const ValuePlace& place, PyObject* value);
+
 }  // namespace tandem::python

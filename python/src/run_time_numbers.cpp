@@ -147,33 +147,6 @@ bool standIn(PyObject*& number, const ValuePlace& place) {
   return true;
 }
 
-bool takeState(const ValuePlace& place, PyObject* value) {
-  if (watchedRecording == nullptr || activeObserver != watchedRecording->observer) return false;
-  WatchedRecording& w = *watchedRecording;
-  Observer& observer = *w.observer;
-  if (const StateArguments::Taken* known = w.states.find(place)) {
-    if (known->value.get() != value) observer.refuse("what is kept from call to call is another thing meanwhile");
-    return true;
-  }
-  std::vector<PyObject*> described;
-  const std::size_t before = w.call->tensors.size();
-  w.states.take(place, value, *w.call, described);
-  for (PyObject* o : described) {
-    if (observer.guards().names(o) || (observer.covered(o) && !isTensor(o)))
-      observer.refuse("what is kept from call to call is reached by another way, too");
-    observer.cover(o);
-  }
-  if (w.call->special) observer.refuse("what is kept from call to call has hooks, or overlaps itself");
-  if (!observer.proved()) return true;
-  try {
-    for (std::size_t i = before; i < w.call->tensors.size(); ++i)
-      w.tracer->addArgument(w.call->tensors[i], w.call->whole->contains(i));
-  } catch (const lazy::RestartTrace&) {
-    observer.refuse("what is kept from call to call shares memory with another tensor");
-  }
-  return true;
-}
-
 void initRunTimeNumbers(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
 
 }  // namespace tandem::python

@@ -50,10 +50,6 @@ extern thread_local constinit WatchedRecording* watchedRecording;
 /// false if it is not from there.
 bool standIn(PyObject*& number, const ValuePlace& place);
 
-/// The value of the place is looked at as an argument of the body that is watched, as it is by later calls; false where
-/// none is. What cannot be looked at so is refused.
-bool takeState(const ValuePlace& place, PyObject* value);
-
 void initRunTimeNumbers(PyObject* module);
 
 }  // namespace tandem::python

@@ -38,6 +38,16 @@ def a_container_that_is_captured(wrap):
             yield f(vector(1, 2), a)
 
 
+def beside(wrap, bodies, known):
+    """Calls with another tensor and with `known`, by either first, twice each."""
+    for body in bodies:
+        for order in (vector(1, 2), known, vector(1, 2)), (known, vector(1, 2), known):
+            f = wrap(body)
+            for x in order:
+                yield f(x)
+                yield f(x)
+
+
 def a_tensor_that_is_captured(wrap):
     known = vector(5, 6)
     bodies = [
@@ -57,12 +67,7 @@ def a_tensor_that_is_captured(wrap):
         lambda x: double(hash(x) == hash(known), x),
         lambda x: double(object.__hash__(x) == object.__hash__(known), x),
     ]
-    for body in bodies:
-        for order in (vector(1, 2), known, vector(1, 2)), (known, vector(1, 2), known):
-            f = wrap(body)
-            for x in order:
-                yield f(x)
-                yield f(x)
+    yield from beside(wrap, bodies, known)
 
 
 def a_tensor_among_captured_keys(wrap):
@@ -77,12 +82,7 @@ def a_tensor_among_captured_keys(wrap):
         lambda x: double(members.isdisjoint([x]), x),
         lambda x: x * dict(listed).get(x, 1),
     ]
-    for body in bodies:
-        for order in (vector(1, 2), known, vector(1, 2)), (known, vector(1, 2), known):
-            f = wrap(body)
-            for x in order:
-                yield f(x)
-                yield f(x)
+    yield from beside(wrap, bodies, known)
 
 
 def tuples_that_took_the_place_of_others(wrap):
