@@ -8,13 +8,14 @@
 #include <optional>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/clones.h"
 #include "runtime/lib/expectation_errors.h"
 #include "runtime/lib/indexing/index_list.h"
 #include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/strided.h"
 
-// What generated code needs too.
-#define TANDEM_AVX2 gnu::target("avx2,f16c")
+// Of all that is inlined where half types are widened, between there and the function that is compiled for a processor.
+#define TANDEM_IN_VECTORS __attribute__((always_inline, target("avx2,f16c")))
 
 namespace tandem::lib {
 namespace {
@@ -42,8 +43,13 @@ class Bags {
   std::int64_t width() const { return width_; }
   DType dtype() const { return table.view().dtype; }
   bool counts(std::int64_t place) const { return rows_[place] != padding; }
-  /// Pieces of at most kBand columns of all bags.
-  void forPieces(FunctionRef<void(const Piece&)> each) const;
+  /// Calls `run` with a function for each of the runs of pieces, of at most kBand columns of a bag each, that threads
+  /// take: it calls its argument with the pieces one after another.
+  template <class F>
+  void forPieces(const F& run) const;
+  void forEachPiece(FunctionRef<void(const Piece&)> each) const {
+    forPieces([&](const auto& pieces) { withAvx2([&]() TANDEM_IN_VECTORS { pieces(each); }); });
+  }
 
   AttrReader attrs;      // those behind `padding` and `last`
   std::int64_t padding;  // the row that does not count; -1: all do
@@ -73,18 +79,21 @@ Bags::Bags(const LibraryCall& call)
       begins_(beginsOf(call, count, attrs.boolean())),
       rows_("embedding_bag", call.inputs[1], 0, call.inputs[0].shape[0], IndexRange::Slices) {}
 
-void Bags::forPieces(FunctionRef<void(const Piece&)> each) const {
+template <class F>
+void Bags::forPieces(const F& run) const {
   const std::int64_t bands = ceilDiv(width_, kBand);
   const std::int64_t work = std::min(width_, kBand) * (1 + places_ / std::max<std::int64_t>(count, 1));
   parallelFor(count * bands, grainOf(work), [&](std::int64_t first, std::int64_t last) {
-    // Divisions, of each piece, take as long as short bags do.
-    std::int64_t bag = first / bands;
-    std::int64_t column = first % bands * kBand;
-    for (std::int64_t k = first; k < last; ++k) {
-      each({bag, begin(bag), begin(bag + 1), column, std::min(kBand, width_ - column)});
-      column += kBand;
-      if (column >= width_) column = 0, ++bag;
-    }
+    run([&](const auto& each) TANDEM_IN_VECTORS {
+      // Divisions, of each piece, take as long as short bags do.
+      std::int64_t bag = first / bands;
+      std::int64_t column = first % bands * kBand;
+      for (std::int64_t k = first; k < last; ++k) {
+        each(Piece{bag, begin(bag), begin(bag + 1), column, std::min(kBand, width_ - column)});
+        column += kBand;
+        if (column >= width_) column = 0, ++bag;
+      }
+    });
   });
 }
 
@@ -137,97 +146,95 @@ void writeRow(const std::int64_t* from, std::int64_t length, const ArrayView& ou
   }
 }
 
-/// 32 bytes of what elements of `T` are summed in.
+/// What elements of `T` are summed in: 64 bytes, one register or two; of half types 32, as many as are widened at once.
 template <class T>
 struct Lanes {
-  using Vector = __m256;
-  using Scalar = float;
-  [[TANDEM_AVX2, gnu::always_inline]] static Vector load(const float* x) { return _mm256_loadu_ps(x); }
-  [[TANDEM_AVX2, gnu::always_inline]] static Vector load(const Half* x) {
-    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
+  using Scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  static constexpr std::int64_t kBytes = std::is_same_v<T, Scalar> ? 64 : 32;
+  static constexpr std::int64_t kCount = kBytes / sizeof(Scalar);
+  typedef Scalar Vector __attribute__((vector_size(kBytes)));
+  TANDEM_IN_VECTORS static void load(const Scalar* x, Vector& v) { std::memcpy(&v, x, sizeof v); }
+  TANDEM_IN_VECTORS static void load(const Half* x, Vector& v) {
+    v = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
   }
-  [[TANDEM_AVX2, gnu::always_inline]] static Vector load(const BFloat16* x) {
+  TANDEM_IN_VECTORS static void load(const BFloat16* x, Vector& v) {
     const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+    v = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
   }
-  [[TANDEM_AVX2, gnu::always_inline]] static Vector all(float x) { return _mm256_set1_ps(x); }
-};
-template <>
-struct Lanes<double> {
-  using Vector = __m256d;
-  using Scalar = double;
-  [[TANDEM_AVX2, gnu::always_inline]] static Vector load(const double* x) { return _mm256_loadu_pd(x); }
-  [[TANDEM_AVX2, gnu::always_inline]] static Vector all(double x) { return _mm256_set1_pd(x); }
 };
 
-/// sums = the sum of the rows of a piece of a table of `T`, each times its factor where there are such.
+/// sums = the sum of the rows of a piece of a table of `T`, each times its factor where there are such, from column
+/// `i` of the piece on, as far as `Vectors` vectors at a time go; where it came to.
 template <class T, int Vectors>
-[[TANDEM_AVX2]] void sumRows(const Bags& bags, const T* table, const T* factors, const Piece& piece, std::int64_t from,
-                             typename Lanes<T>::Scalar* sums) {
+TANDEM_IN_VECTORS inline std::int64_t sumRows(const Bags& bags, const T* factors, const Piece& piece, std::int64_t i,
+                                              typename Lanes<T>::Scalar* sums) {
   using L = Lanes<T>;
-  constexpr std::int64_t kLanes = sizeof(typename L::Vector) / sizeof(typename L::Scalar);
+  const auto* table = bags.table.as<const T>() + piece.column;
   const std::int64_t* rows = bags.rows();
   const std::int64_t width = bags.width(), padding = bags.padding, end = piece.end;
-  std::int64_t i = from;
-  for (; i + Vectors * kLanes <= piece.length; i += Vectors * kLanes) {
+  for (; i + Vectors * L::kCount <= piece.length; i += Vectors * L::kCount) {
+    // Unrolled, for the sums to stay in registers.
     typename L::Vector sum[Vectors] = {};
-    const T* first = table + piece.column + i;
     for (std::int64_t p = piece.begin; p < end; ++p) {
       if (p + kAhead < end) {
-        const char* next = reinterpret_cast<const char*>(first + rows[p + kAhead] * width);
-        for (std::size_t line = 0; line < sizeof(T) * Vectors * kLanes; line += 64) __builtin_prefetch(next + line);
+        const auto* next = reinterpret_cast<const char*>(table + rows[p + kAhead] * width + i);
+        for (std::size_t line = 0; line < sizeof(T) * Vectors * L::kCount; line += 64) __builtin_prefetch(next + line);
       }
       if (rows[p] == padding) continue;
-      const T* row = first + rows[p] * width;
-      if (factors == nullptr) {
-        for (int k = 0; k < Vectors; ++k) sum[k] += L::load(row + k * kLanes);
-      } else {
-        const auto factor = L::all(Element<T>::load(factors[p]));
-        for (int k = 0; k < Vectors; ++k) sum[k] += factor * L::load(row + k * kLanes);
+      const T* row = table + rows[p] * width + i;
+      const typename L::Scalar factor = factors == nullptr ? 1 : Element<T>::load(factors[p]);
+#pragma GCC unroll 8
+      for (int k = 0; k < Vectors; ++k) {
+        typename L::Vector terms;
+        L::load(row + k * L::kCount, terms);
+        // A number times 1 is the number.
+        sum[k] += factor * terms;
       }
     }
-    for (int k = 0; k < Vectors; ++k) std::memcpy(sums + i + k * kLanes, &sum[k], sizeof sum[k]);
+#pragma GCC unroll 8
+    for (int k = 0; k < Vectors; ++k) std::memcpy(sums + i + k * L::kCount, &sum[k], sizeof sum[k]);
   }
-  if constexpr (Vectors > 1) {
-    sumRows<T, 1>(bags, table, factors, piece, i, sums);
-  } else {
-    for (; i < piece.length; ++i) {
-      typename L::Scalar sum = 0;
-      for (std::int64_t p = piece.begin; p < end; ++p)
-        if (rows[p] != padding)
-          sum += (factors == nullptr ? 1 : Element<T>::load(factors[p])) *
-                 Element<T>::load(table[rows[p] * width + piece.column + i]);
-      sums[i] = sum;
-    }
-  }
+  return i;
 }
-
-/// The same of a whole piece, from memory of `T`.
 template <class T>
-void sumPiece(const Bags& bags, const void* factors, const Piece& piece, void* sums) {
-  sumRows<T, 8>(bags, bags.table.as<const T>(), static_cast<const T*>(factors), piece, 0,
-                static_cast<typename Lanes<T>::Scalar*>(sums));
+TANDEM_IN_VECTORS inline void sumPiece(const Bags& bags, const T* factors, const Piece& piece,
+                                       typename Lanes<T>::Scalar* sums) {
+  std::int64_t i = sumRows<T, 256 / Lanes<T>::kBytes>(bags, factors, piece, 0, sums);
+  if (i == piece.length) return;
+  for (i = sumRows<T, 1>(bags, factors, piece, i, sums); i < piece.length; ++i) {
+    typename Lanes<T>::Scalar sum = 0;
+    for (std::int64_t p = piece.begin; p < piece.end; ++p)
+      if (bags.counts(p))
+        sum += (factors == nullptr ? 1 : Element<T>::load(factors[p])) *
+               Element<T>::load(bags.table.as<const T>()[bags.rows()[p] * bags.width() + piece.column + i]);
+    sums[i] = sum;
+  }
 }
 
-/// The sums of all bags, divided by the `counts` of their rows where there are such; computed in `C`.
-template <class C>
-void sumAll(const Bags& bags, const void* factors, const std::int64_t* counts, const ArrayView& out,
-            void (*sum)(const Bags&, const void*, const Piece&, void*)) {
-  const bool narrower = itemSize(out.dtype) < sizeof(C);
-  bags.forPieces([&](const Piece& piece) {
-    std::array<C, kBand> buffer;
-    const std::int64_t at = piece.bag * bags.width() + piece.column;
-    C* sums = narrower ? buffer.data() : out.as<C>() + at;
-    sum(bags, factors, piece, sums);
-    if (counts != nullptr && counts[piece.bag] > 1)
-      for (std::int64_t k = 0; k < piece.length; ++k) sums[k] /= static_cast<C>(counts[piece.bag]);
-    if (narrower) writeRow(sums, piece.length, out, at);
+/// The sums of all bags, divided by the `counts` of their rows where there are such.
+template <class T>
+void sumAll(const Bags& bags, const void* memory, const std::int64_t* counts, const ArrayView& out) {
+  using C = typename Lanes<T>::Scalar;
+  const auto* factors = static_cast<const T*>(memory);
+  bags.forPieces([&](const auto& pieces) {
+    withHostIsa([&]() TANDEM_IN_VECTORS {
+      pieces([&](const Piece& piece) TANDEM_IN_VECTORS {
+        std::array<C, kBand> buffer;
+        const std::int64_t at = piece.bag * bags.width() + piece.column;
+        C* sums = sizeof(T) < sizeof(C) ? buffer.data() : out.as<C>() + at;
+        sumPiece<T>(bags, factors, piece, sums);
+        if (counts != nullptr && counts[piece.bag] > 1)
+          for (std::int64_t k = 0; k < piece.length; ++k) sums[k] /= static_cast<C>(counts[piece.bag]);
+        if constexpr (std::is_same_v<T, Half>) narrow(sums, out.as<Half>() + at, piece.length);
+        if constexpr (std::is_same_v<T, BFloat16>) narrow(sums, out.as<BFloat16>() + at, piece.length);
+      });
+    });
   });
 }
 
 /// Of integers, which wrap.
 void sumIntegers(const Bags& bags, const ArrayView* factors, const ArrayView& out) {
-  bags.forPieces([&](const Piece& piece) {
+  bags.forEachPiece([&](const Piece& piece) {
     std::array<std::int64_t, kBand> sums{}, terms;
     for (std::int64_t p = piece.begin; p < piece.end; ++p) {
       if (!bags.counts(p)) continue;
@@ -243,7 +250,7 @@ void sumIntegers(const Bags& bags, const ArrayView* factors, const ArrayView& ou
 /// other NaN than what comes before it, as in PyTorch, which compares one after another.
 template <class T>
 void maxAll(const Bags& bags, const ArrayView& out, std::int64_t* rows) {
-  bags.forPieces([&](const Piece& piece) {
+  bags.forEachPiece([&](const Piece& piece) {
     std::array<T, kBand> best{}, buffer;
     std::array<std::int64_t, kBand> from;
     from.fill(-1);
@@ -299,13 +306,13 @@ void bag_sum(const LibraryCall& call) {
   const void* factors = weights ? weights->as<void>() : nullptr;
   switch (out.dtype) {
   case DType::Float32:
-    return sumAll<float>(bags, factors, divisors, out, sumPiece<float>);
+    return sumAll<float>(bags, factors, divisors, out);
   case DType::Float64:
-    return sumAll<double>(bags, factors, divisors, out, sumPiece<double>);
+    return sumAll<double>(bags, factors, divisors, out);
   case DType::Float16:
-    return sumAll<float>(bags, factors, divisors, out, sumPiece<Half>);
+    return sumAll<Half>(bags, factors, divisors, out);
   case DType::BFloat16:
-    return sumAll<float>(bags, factors, divisors, out, sumPiece<BFloat16>);
+    return sumAll<BFloat16>(bags, factors, divisors, out);
   default:
     return sumIntegers(bags, weights ? &weights->view() : nullptr, out);
   }
