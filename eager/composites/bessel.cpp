@@ -42,17 +42,17 @@ NearZero i1Series(const Tensor& x) {
 Tensor polynomial(const char* op, const Operand& x, const Operand& n, Polynomial family, bool shifted = false) {
   const TensorMeta metas[] = {metaOf(x), metaOf(n)};
   const DType common = resultType(metas);
-  auto wide = [](const Operand& o) {
-    return o.isTensor() ? toDType(detached(o.tensor()), DType::Float64)
-                        : full_plain(o.scalar(), Dims(), DType::Float64);
+  const bool narrow = common == DType::Float32 && x.isTensor() && x.tensor().dtype() == common;
+  auto converted = [](const Operand& o, DType dtype) {
+    return o.isTensor() ? toDType(detached(o.tensor()), dtype) : full_plain(o.scalar(), Dims(), dtype);
   };
   // A number on the CPU goes along before it is expanded.
   const Operand both[] = {x, n};
   const Placement place(op, both);
-  const Tensor a = wide(place.operands()[0]);
-  const Tensor b = wide(place.operands()[1]);
+  const Tensor a = converted(place.operands()[0], narrow ? common : DType::Float64);
+  const Tensor b = converted(place.operands()[1], DType::Float64);
   Dims shape = broadcastShapes(op, a.shape(), b.shape());
-  Tensor y = orthogonal_polynomial_plain(contiguous(expand(a, shape)), contiguous(expand(b, shape)),
+  Tensor y = orthogonal_polynomial_plain(contiguous(expand(a, shape)), expand(b, shape),
                                          static_cast<std::int64_t>(family), shifted);
   return toDType(y, isFloating(common) ? common : defaultDType());
 }

@@ -253,7 +253,8 @@ def : Composite<"log_ndtr_slope", "Tensor input"> {
   let samples = "none";
 }
 
-// Polynomials of degree `n`, one for each element; of float64 arrays of one shape in the library's function.
+// Polynomials of degree `n`, one for each element; in the library's function of arrays of one shape, `x` of float32 or
+// float64 and `n` of float64.
 def : Library<"orthogonal_polynomial_plain",
     "Tensor x, Tensor n, int family, bool shifted",
     "sameAsInput"> {

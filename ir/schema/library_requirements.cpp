@@ -51,6 +51,11 @@ void float64s(Call c) {
   alike(c);
   need(c, c.inputs[0].dtype == DType::Float64, "operands are not float64");
 }
+void orthogonalPolynomial(Call c) {
+  need(c, c.inputs[1].shape == c.inputs[0].shape, "operands differ in shape");
+  need(c, isWide(c.inputs[0].dtype) && c.inputs[1].dtype == DType::Float64,
+       "operands are not float32 or float64, and float64");
+}
 void int64(Call c) { need(c, c.inputs[0].dtype == DType::Int64, "the operand is not int64"); }
 void oneInt64(Call c) {
   int64(c);
@@ -487,7 +492,7 @@ constexpr std::pair<std::string_view, void (*)(Call)> kRequirements[] = {
     {"multilabel_margins", multilabelMargins},
     {"nanmedian_dim", nothing},
     {"nonzero_rows", nonzeroRows},
-    {"orthogonal_polynomial_plain", float64s},
+    {"orthogonal_polynomial_plain", orthogonalPolynomial},
     {"pack_matrix", packMatrix},
     {"poisson_draw", float64s},
     {"qr_plain", nothing},

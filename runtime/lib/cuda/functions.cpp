@@ -41,7 +41,8 @@ void gamma_cdf_slope(const LibraryCall& call) {
 void orthogonal_polynomial(const LibraryCall& call) {
   AttrReader attrs(call.attrs);
   const std::int64_t family = attrs.integer();
-  eachElement(kPolynomials.kernel("polynomials"), call, family, attrs.integer());
+  eachElement(kPolynomials.kernel("polynomials", {{"ELEMENT", typeName(call.outputs[0].dtype)}}), call, family,
+              attrs.integer());
 }
 
 namespace {

@@ -16,24 +16,31 @@ static __device__ inline Two sum(double a, double b) {
   const double s = a + b, t = s - a;
   return two(s, (a - (s - t)) + (b - t));
 }
-static __device__ inline Two operator-(Two a) { return two(-a.hi, -a.lo); }
-static __device__ inline Two operator+(Two a, Two b) {
-  const Two high = sum(a.hi, b.hi), low = sum(a.lo, b.lo);
-  const Two partial = fastSum(high.hi, high.lo + low.hi);
-  return fastSum(partial.hi, partial.lo + low.lo);
+static __device__ inline Two plus(Two a, Two b) {
+  const Two high = sum(a.hi, b.hi);
+  return two(high.hi, high.lo + (a.lo + b.lo));
 }
-static __device__ inline Two operator-(Two a, Two b) { return a + -b; }
-static __device__ inline Two operator*(Two a, Two b) {
+static __device__ inline Two less(Two a, Two b) {
+  const double s = a.hi - b.hi, t = s - a.hi;
+  return two(s, ((a.hi - (s - t)) - (b.hi + t)) + (a.lo - b.lo));
+}
+static __device__ inline Two times(Two a, Two b) {
   const double p = a.hi * b.hi;
-  return fastSum(p, fma(a.hi, b.hi, -p) + (a.hi * b.lo + a.lo * b.hi));
+  return two(p, fma(a.hi, b.lo, fma(a.lo, b.hi, fma(a.hi, b.hi, -p))));
 }
-static __device__ inline Two operator*(Two a, double b) {
+static __device__ inline Two times(Two a, double b) {
   const double p = a.hi * b;
-  return fastSum(p, fma(a.hi, b, -p) + a.lo * b);
+  return two(p, fma(a.lo, b, fma(a.hi, b, -p)));
 }
-static __device__ inline Two operator/(Two a, double b) {
-  const double q = a.hi / b;
-  return fastSum(q, (fma(-q, b, a.hi) + a.lo) / b);
+static __device__ inline Two normal(Two a) { return fastSum(a.hi, a.lo); }
+static __device__ inline Two operator+(Two a, Two b) { return normal(plus(a, b)); }
+static __device__ inline Two operator-(Two a, Two b) { return normal(less(a, b)); }
+static __device__ inline Two operator*(Two a, Two b) { return normal(times(a, b)); }
+static __device__ inline Two twice(Two a) { return two(a.hi + a.hi, a.lo + a.lo); }
+// p / q of integers.
+static __device__ inline Two ratio(double p, double q) {
+  const double hi = p / q;
+  return two(hi, fma(-hi, q, p) / q);
 }
 
 static __device__ inline double magnitude(double x) {
@@ -73,7 +80,7 @@ struct Successive {
 enum Family { kChebyshevT, kChebyshevU, kChebyshevV, kChebyshevW, kHermiteH, kHermiteHe, kLaguerre, kLegendre };
 
 static __device__ double chebyshev(int64 family, Two x, int64 n) {
-  Successive u = {{1, 0}, x * 2.0, 0};  // U_(k-1), U_k, of k = 1
+  Successive u = {{1, 0}, twice(x), 0};  // U_(k-1), U_k, of k = 1
   u.normalise();
   int bit = 63;
   while (!(n >> bit & 1)) --bit;
@@ -81,8 +88,8 @@ static __device__ double chebyshev(int64 family, Two x, int64 n) {
     const Two a = u.before, b = u.now;
     const Two even = (b - a) * (b + a);
     const bool odd = (n >> bit & 1) != 0;
-    u.before = odd ? even : a * (b - x * a) * 2.0;
-    u.now = odd ? b * (x * b - a) * 2.0 : even;
+    u.before = odd ? even : twice(a * (b - x * a));
+    u.now = odd ? twice(b * (x * b - a)) : even;
     u.exponent *= 2;
     u.normalise();
   }
@@ -93,28 +100,59 @@ static __device__ double chebyshev(int64 family, Two x, int64 n) {
   return scaled(value.hi, u.exponent);
 }
 
-static __device__ double recurrence(int64 family, double x, int64 n) {
-  Two first = {x, 0};
-  if (family == kHermiteH) first = first * 2.0;
-  if (family == kLaguerre) first = sum(1, -x);
-  Successive p = {{1, 0}, first, 0};
+static __device__ Two ofFirstDegree(int64 family, Two x) {
+  if (family == kChebyshevU || family == kHermiteH) return twice(x);
+  if (family == kChebyshevV) return twice(x) - two(1, 0);
+  if (family == kChebyshevW) return twice(x) + two(1, 0);
+  return family == kLaguerre ? sum(1, -x.hi) : x;
+}
+
+static __device__ double recurrence(int64 family, Two x, int64 n) {
+  Successive p = {{1, 0}, ofFirstDegree(family, x), 0};
   p.normaliseFar();
   for (int64 i = 1; i < n; ++i) {
     const double k = (double)i;
     Two next;
     if (family == kHermiteH)
-      next = (p.now * x - p.before * k) * 2.0;
+      next = twice(less(times(p.now, x.hi), times(p.before, k)));
     else if (family == kHermiteHe)
-      next = p.now * x - p.before * k;
+      next = less(times(p.now, x.hi), times(p.before, k));
     else if (family == kLaguerre)
-      next = (sum(2 * k + 1, -x) * p.now - p.before * k) / (k + 1);
+      next = times(less(times(sum(2 * k + 1, -x.hi), p.now), times(p.before, k)), ratio(1, k + 1));
+    else if (family == kLegendre)
+      next = less(times(times(p.now, x.hi), ratio(2 * k + 1, k + 1)), times(p.before, ratio(k, k + 1)));
     else
-      next = (p.now * x * (2 * k + 1) - p.before * k) / (k + 1);
+      next = less(times(p.now, twice(x)), p.before);
     p.before = p.now;
     p.now = next;
     p.normaliseFar();
   }
-  return scaled(p.now.hi, p.exponent);
+  return scaled(normal(p.now).hi, p.exponent);
+}
+
+// In single numbers, for results that are rounded to float32; `sure`: not too much cancelled.
+static __device__ double single(int64 family, double x, int64 n, bool* sure) {
+  double before = 1, now = ofFirstDegree(family, two(x, 0)).hi;
+  for (int64 i = 1; i < n; ++i) {
+    const double k = (double)i;
+    double next;
+    if (family == kHermiteH) {
+      next = fma(x, now, -(before * k));
+      next = next + next;
+    } else if (family == kHermiteHe) {
+      next = fma(x, now, -(before * k));
+    } else if (family == kLaguerre) {
+      next = fma(((2 * k + 1) - x) * (1 / (k + 1)), now, -(before * (k / (k + 1))));
+    } else if (family == kLegendre) {
+      next = fma(x * ((2 * k + 1) / (k + 1)), now, -(before * (k / (k + 1))));
+    } else {
+      next = fma(x + x, now, -before);
+    }
+    before = now;
+    now = next;
+  }
+  *sure = !(magnitude(now) < magnitude(before) * 0x1p-14);
+  return now;
 }
 
 // Where x^n is all that counts.
@@ -130,7 +168,7 @@ static __device__ double leading(int64 family, bool shifted, double x, int64 n) 
   return n == 1 ? first * x : second * x * x;
 }
 
-static __device__ double polynomial(int64 family, bool shifted, double x, double degree) {
+static __device__ double polynomial(int64 family, bool shifted, bool narrow, double x, double degree) {
   if (degree != degree) return NAN_D;
   degree = trunc(degree);
   if (degree < 0) return 0;
@@ -140,11 +178,17 @@ static __device__ double polynomial(int64 family, bool shifted, double x, double
   if (x != x || degree > (hermite ? 512 : 0x1p31)) return NAN_D;
   const int64 n = (int64)degree;
   if (magnitude(x) > 0x1p500) return leading(family, shifted, x, n);
-  if (family > kChebyshevW) return recurrence(family, x, n);
-  return chebyshev(family, shifted ? sum(2 * x, -1) : two(x, 0), n);
+  const Two at = shifted ? sum(2 * x, -1) : two(x, 0);
+  if (narrow && n <= 32 && magnitude(x) <= 1024) {
+    bool sure;
+    const double value = single(family, at.hi, n, &sure);
+    if (sure) return value;
+  }
+  return family <= kChebyshevW && n > 10 ? chebyshev(family, at, n) : recurrence(family, at, n);
 }
 
-extern "C" __global__ void polynomials(View x, View degree, double* out, int64 n, int64 family, int64 shifted) {
+extern "C" __global__ void polynomials(View x, View degree, ELEMENT* out, int64 n, int64 family, int64 shifted) {
   GRID_LOOP(i, n)
-    out[i] = polynomial(family, shifted != 0, x.as<double>()[x.offset(i)], degree.as<double>()[degree.offset(i)]);
+    out[i] = (ELEMENT)polynomial(family, shifted != 0, sizeof(ELEMENT) == 4, (double)x.as<ELEMENT>()[x.offset(i)],
+                                 degree.as<double>()[degree.offset(i)]);
 }

@@ -1,9 +1,10 @@
 // The classical orthogonal polynomials of a degree for each element, in sums of two numbers: recurrences lose digits
 // with the degree, and beside zeros all of them.
 //
-// Chebyshev's follow from U, whose degree is doubled bit by bit, U_2k = U_k^2 - U_(k-1)^2; Legendre's, Laguerre's and
-// Hermite's from their recurrences of three terms (Abramowitz and Stegun 22.7, 22.12). Values carry an exponent of
-// their own, so that they overflow at the end alone.
+// Chebyshev's of a large degree follow from U, whose degree is doubled bit by bit, U_2k = U_k^2 - U_(k-1)^2; all others
+// from their recurrences of three terms (Abramowitz and Stegun 22.7, 22.12). For float32 and small degrees one number
+// does, but where the last step cancels. Values that may come to be large or small
+// carry an exponent of their own, so that they overflow at the end alone.
 #include "runtime/lib/functions/polynomials.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include "runtime/device/isa.h"
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/clones.h"
 #include "runtime/lib/functions/polynomials_kernel.h"
 #include "runtime/lib/strided.h"
 
@@ -74,15 +76,23 @@ bool isPlain(Polynomial family, double x, double degree) {
 
 constexpr std::int64_t kBlock = 64;  // elements of which those of one degree are looked for
 
+template <class From, class To>
+void convertAll(const From* from, To* to, std::int64_t count) {
+  withAvx2([&]() TANDEM_INLINED {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<To>(from[i]);
+  });
+}
+
 /// At most kBlock elements, those of a degree together, wherever they are.
-void block(const PolynomialLanes& together, Polynomial family, bool shifted, const double* x, const double* n,
-           std::int64_t count, double* out) {
+void block(const PolynomialLanes& together, Polynomial family, bool shifted, bool single, const double* x,
+           const double* n, std::int64_t count, double* out) {
   // All of one degree, as a rule.
-  bool alike = count % together.many == 0 && isPlain(family, x[0], n[0]);
-  for (std::int64_t i = 0; i < count; ++i) alike &= (n[i] == n[0]) & (std::abs(x[i]) <= kFar);
-  for (std::int64_t i = 0; alike && i < count; i += together.many)
-    together.ofMany(family, shifted, x + i, static_cast<std::int64_t>(n[0]), out + i);
-  if (alike) return;
+  if (count % together.many == 0) {
+    const Alike alike = together.alike(x, n, count, kFar);
+    if (alike.degree && std::trunc(n[0]) == 0) return static_cast<void>(std::fill_n(out, count, 1.0));
+    if (alike.plain && isPlain(family, x[0], n[0]))
+      return together.ofMany(family, shifted, single, x, static_cast<std::int64_t>(n[0]), count, out);
+  }
   std::array<std::int64_t, kBlock> left;
   std::int64_t most = 0;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -109,8 +119,8 @@ void block(const PolynomialLanes& together, Polynomial family, bool shifted, con
       const std::int64_t lanes = std::min(most, found - k);
       std::array<double, kMostLanes> points, values;
       for (std::int64_t lane = 0; lane < most; ++lane) points[lane] = x[same[k + std::min(lane, lanes - 1)]];
-      (few ? together.ofFew : together.ofMany)(family, shifted, points.data(), static_cast<std::int64_t>(degree),
-                                               values.data());
+      (few ? together.ofFew : together.ofMany)(family, shifted, single, points.data(),
+                                               static_cast<std::int64_t>(degree), most, values.data());
       for (std::int64_t lane = 0; lane < lanes; ++lane) out[same[k + lane]] = values[lane];
       k += lanes;
     }
@@ -123,15 +133,29 @@ void orthogonal_polynomial(const LibraryCall& call) {
   AttrReader attrs(call.attrs);
   auto family = static_cast<Polynomial>(attrs.integer());
   bool shifted = attrs.integer() != 0;
-  Contiguous points(call.inputs[0]);
-  Contiguous degrees(call.inputs[1]);
-  const auto* x = points.as<double>();
-  const auto* n = degrees.as<double>();
-  auto* out = call.outputs[0].as<double>();
+  const Contiguous points(call.inputs[0]);
+  // One degree for all is no array.
+  const ArrayView& degrees = call.inputs[1];
+  const bool same = std::ranges::all_of(degrees.strides, [](std::int64_t stride) { return stride == 0; });
+  std::array<double, kBlock> degree;
+  degree.fill(same && degrees.numel() > 0 ? *degrees.as<const double>() : 0);
+  std::optional<Contiguous> several;
+  if (!same) several.emplace(degrees);
   static const PolynomialLanes together = hasAvx512() ? avx512::polynomialLanes() : avx2::polynomialLanes();
-  parallelFor(call.outputs[0].numel(), kBlock, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; i += kBlock)
-      block(together, family, shifted, x + i, n + i, std::min(kBlock, end - i), out + i);
+  const ArrayView& out = call.outputs[0];
+  parallelFor(out.numel(), kBlock, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; i += kBlock) {
+      const std::int64_t count = std::min(kBlock, end - i);
+      const double* n = several ? several->as<const double>() + i : degree.data();
+      if (out.dtype == DType::Float64) {
+        block(together, family, shifted, false, points.as<const double>() + i, n, count, out.as<double>() + i);
+        continue;
+      }
+      std::array<double, kBlock> x, values;
+      convertAll(points.as<const float>() + i, x.data(), count);
+      block(together, family, shifted, true, x.data(), n, count, values.data());
+      convertAll(values.data(), out.as<float>() + i, count);
+    }
   });
 }
 

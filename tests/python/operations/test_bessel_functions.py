@@ -75,6 +75,32 @@ def test_polynomials_beyond(name):
     assert not evaluate(doubles(0.3), 4).requires_grad
 
 
+@pytest.mark.parametrize("name", exact.POLYNOMIALS)
+def test_polynomials_beside_their_zeros(name):
+    """Nearly all digits cancel in the last step there, in float32 more than single numbers can bear."""
+    evaluate = getattr(special, name)
+    for n in (2, 3, 7, 10, 11, 32, 33):
+        x = tandem.linspace(0, 130, 20001) if "laguerre" in name else tandem.linspace(-9, 9, 20001)
+        signs = evaluate(x.double(), n).sign()
+        found = (signs[1:] != signs[:-1]).nonzero().flatten()
+        low, high = x.double()[found], x.double()[found + 1]
+        for _ in range(40):
+            middle = (low + high) / 2
+            left = evaluate(middle, n).sign() == signs[found]
+            low, high = tandem.where(left, middle, low), tandem.where(left, high, middle)
+        assert low.numel() >= n // 2
+        at = tandem.cat([low.float(), tandem.nextafter(low.float(), tandem.tensor(INF)), tandem.zeros(64)])
+        got = evaluate(at, n).tolist()
+        # Alone, among others, and of mixed degrees: the same bits.
+        assert evaluate(at[:1], n).tolist() == got[:1]
+        degrees = tandem.tensor([n, n + 1]).repeat(at.numel())
+        assert evaluate(at.repeat_interleave(2), degrees)[::2].tolist() == got
+        for v, y in zip(at.tolist(), got):
+            with mpmath.workprec(2000):
+                want = exact.POLYNOMIALS[name](mp.mpf(v), n)
+                assert abs(y - want) <= 1e-7 * abs(want) + tandem.finfo(tandem.float32).tiny, (name, n, v, y)
+
+
 def test_polynomials_of_large_degree():
     """Where the recurrence of floats has lost all digits, and n arccos(x) most."""
     n, x = 123457, 0.7310585786300049
