@@ -6,15 +6,24 @@
 
 namespace tandem::lib {
 
-/// As memcpy. The C library copies runs of some kilobytes by an instruction that is three times slower than its loops
-/// where the destination is a part of a cache line ahead of the source modulo a page, as in a rolled row.
+/// As memcpy. The C library copies from the end where the destination is a part of a cache line ahead of the source modulo
+/// a page, as in a rolled row, which takes more than twice as long.
 inline void copyBytes(void* to, const void* from, std::size_t bytes) {
-  constexpr std::size_t kStep = 1024;  // below that limit
+  using Vector = char __attribute__((vector_size(32)));
   auto* d = static_cast<char*>(to);
   const auto* s = static_cast<const char*>(from);
-  std::size_t ahead = (reinterpret_cast<std::uintptr_t>(d) - reinterpret_cast<std::uintptr_t>(s)) % 4096;
+  const std::size_t ahead = (reinterpret_cast<std::uintptr_t>(d) - reinterpret_cast<std::uintptr_t>(s)) % 4096;
   if (ahead > 0 && ahead < 64)
-    for (; bytes > 2 * kStep; bytes -= kStep, d += kStep, s += kStep) std::memcpy(d, s, kStep);
+    for (Vector a, b, c, e; bytes >= 4 * sizeof a; bytes -= 4 * sizeof a, d += 4 * sizeof a, s += 4 * sizeof a) {
+      std::memcpy(&a, s, sizeof a);
+      std::memcpy(&b, s + sizeof a, sizeof b);
+      std::memcpy(&c, s + 2 * sizeof a, sizeof c);
+      std::memcpy(&e, s + 3 * sizeof a, sizeof e);
+      std::memcpy(d, &a, sizeof a);
+      std::memcpy(d + sizeof a, &b, sizeof b);
+      std::memcpy(d + 2 * sizeof a, &c, sizeof c);
+      std::memcpy(d + 3 * sizeof a, &e, sizeof e);
+    }
   std::memcpy(d, s, bytes);
 }
 
