@@ -164,6 +164,16 @@ Dims Clusters::operandStrides(const Dims& space, int op, unsigned operand, const
   return stridesOver(space, map, ops_[op]->getOperand(operand));
 }
 
+bool Clusters::couldTake(int cluster, int op, const Dims& align) const {
+  const Cluster& m = clusters_[static_cast<std::size_t>(cluster)];
+  if (m.kind == ClusterKind::Pointwise) return true;
+  for (unsigned k = 0; k < ops_[op]->getNumOperands(); ++k)
+    if (mlir::isa<mlir::RankedTensorType>(ops_[op]->getOperand(k).getType()) &&
+        !mergesInto(m.space, operandStrides(m.space, op, k, align), m.begin, m.end))
+      return false;
+  return true;
+}
+
 Dims Clusters::resultMap(int op, const Dims& align) const {
   auto reduce = mlir::dyn_cast<td::ReduceOp>(ops_[op]);
   if (!reduce) return align;

@@ -62,6 +62,8 @@ class Clusters {
   [[nodiscard]] Dims resultMap(int op) const;
   /// The operation of the same cluster that computes the operand, through windows that only broadcast; -1 for others.
   [[nodiscard]] int producerInside(int op, unsigned operand) const;
+  /// Can the kernel of a cluster walk what an operation of another one reads, if it ran along these dims of its space?
+  [[nodiscard]] bool couldTake(int cluster, int op, const Dims& align) const;
   /// Is a result read by anything outside the cluster?
   [[nodiscard]] bool escapes(mlir::Value result, int cluster) const;
 

@@ -81,6 +81,19 @@ std::int64_t bytesSaved(const Clusters& c, int op, const Slice& slice,
   return saved;
 }
 
+// Can the clusters of all readers walk what the slice reads, as it is read there? Where one that reduces cannot, a copy
+// beside a reader takes that out of its cluster, and more is stored than was saved.
+bool fitsReaders(const Clusters& c, const Slice& slice, const std::map<int, std::vector<mlir::Operation*>>& readers) {
+  auto spaceOf = [](mlir::Operation* op) {
+    return coreDims(mlir::cast<mlir::RankedTensorType>(Clusters::domainType(op)).getShape());
+  };
+  for (const auto& [cluster, users] : readers)
+    for (mlir::Operation* user : users)
+      for (int op : slice.ops)
+        if (spaceOf(user) == spaceOf(c.op(op)) && !c.couldTake(cluster, op, c.alignment(c.indexOf(user)))) return false;
+  return true;
+}
+
 }  // namespace
 
 std::vector<Copied> recompute(const Clusters& c) {
@@ -91,6 +104,7 @@ std::vector<Copied> recompute(const Clusters& c) {
     auto readers = readersElsewhere(c, op);
     Slice slice;
     if (readers.empty() || !addToSlice(c, op, slice) || bytesSaved(c, op, slice, readers) <= 0) continue;
+    if (!fitsReaders(c, slice, readers)) continue;
     std::sort(slice.ops.begin(), slice.ops.end());
     for (const auto& [cluster, users] : readers) {
       mlir::Operation* first =

@@ -112,6 +112,24 @@ func.func @taken_back(%x: tensor<64x4x256xf32>, %w: tensor<4x1xf32>) {
 
 // -----
 
+// CHECK-LABEL: @not_split
+// The same where the first reader sums nothing: a copy of the product would keep it, and all that follows, out of that
+// region.
+// CHECK: %[[P:.*]]:2 = td.region "pointwise" [64, 4, 256] {{.*}} (%arg0, %arg1, %arg2)
+// CHECK: td.region "row" [64, 4, 256] reduce[1, 3] (%[[P]]#0, %[[P]]#1)
+// CHECK-NOT: td.region
+func.func @not_split(%x: tensor<64x4x256xf32>, %w: tensor<4x1xf32>, %r: tensor<64x1x1xf32>) {
+  %0 = td.pointwise<mul>(%x, %w) : (tensor<64x4x256xf32>, tensor<4x1xf32>) -> tensor<64x4x256xf32>
+  %1 = td.pointwise<add>(%0, %r) : (tensor<64x4x256xf32>, tensor<64x1x1xf32>) -> tensor<64x4x256xf32>
+  %2 = td.reduce<sum>(%0) [2, 1, 2, 1, 0] : (tensor<64x4x256xf32>) -> tensor<64x1x1xf32>
+  %3 = td.pointwise<sub>(%1, %2) : (tensor<64x4x256xf32>, tensor<64x1x1xf32>) -> tensor<64x4x256xf32>
+  %4 = td.reduce<sum>(%3) [2, 1, 2, 1, 0] : (tensor<64x4x256xf32>) -> tensor<64x1x1xf32>
+  %5 = td.pointwise<sub>(%3, %4) : (tensor<64x4x256xf32>, tensor<64x1x1xf32>) -> tensor<64x4x256xf32>
+  td.return %5 into [-1] : tensor<64x4x256xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @frames
 // A frame is read by each region by itself; what stands in it must be complete.
 // CHECK: %[[V:.*]] = td.region "pointwise" [16384] {{.*}} (%arg0)
