@@ -277,6 +277,67 @@ Tensor placesOf(const PieceList& pieces) {
   return parts.size() == 1 ? parts[0] : ops::cat(parts, 0);
 }
 
+/// Runs of a list of places, each as long as one step goes.
+PieceList runsOf(const std::vector<std::int64_t>& places) {
+  PieceList runs;
+  for (const std::int64_t at : places) {
+    if (runs.empty() || (runs.back().count > 1 && runs.back().start + runs.back().count * runs.back().step != at)) {
+      runs.push_back({at, 1, 1});
+      continue;
+    }
+    Piece& run = runs.back();
+    if (run.count == 1) run.step = at - run.start;
+    ++run.count;
+  }
+  return runs;
+}
+
+/// The gradient of a dim of `n` places of which `pieces` takes most once and in order, as those inside of a padding:
+/// these are copied, and the others alone are sums. Nothing where more are, or where they lie scattered.
+std::optional<Tensor> summedAtEnds(const Tensor& g, std::int64_t dim, const PieceList& pieces, std::int64_t n) {
+  std::vector<std::int64_t> of;  // the place that each place of the output takes
+  for (const Piece& p : pieces)
+    for (std::int64_t i = 0; i < p.count; ++i) of.push_back(p.start + i * p.step);
+  std::vector<std::int64_t> times(static_cast<std::size_t>(n), 0), from(static_cast<std::size_t>(n), 0);
+  for (std::size_t at = 0; at < of.size(); ++at) {
+    ++times[static_cast<std::size_t>(of[at])];
+    from[static_cast<std::size_t>(of[at])] = static_cast<std::int64_t>(at);
+  }
+  constexpr std::size_t kMostParts = 8;
+  struct Part {
+    bool once;
+    std::int64_t from, count;  // in the output, or in the sums
+  };
+  std::vector<Part> parts;
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(n), 0);  // which sum is that of a place
+  std::int64_t count = 0;
+  for (std::size_t place = 0; place < sums.size(); ++place) {
+    const bool once = times[place] == 1;
+    const std::int64_t at = once ? from[place] : count;
+    if (!once) sums[place] = count++;
+    if (!parts.empty() && parts.back().once == once && parts.back().from + parts.back().count == at)
+      ++parts.back().count;
+    else
+      parts.push_back({once, at, 1});
+  }
+  if (count > n / 4 || parts.size() > kMostParts) return {};
+  std::vector<std::int64_t> rows, targets;  // what is added, in the order of the output
+  for (std::size_t at = 0; at < of.size(); ++at) {
+    if (times[static_cast<std::size_t>(of[at])] == 1) continue;
+    rows.push_back(static_cast<std::int64_t>(at));
+    targets.push_back(sums[static_cast<std::size_t>(of[at])]);
+  }
+  Dims shape = g.shape();
+  shape[dim] = count;
+  Tensor added = ops::zeros(shape, g.dtype());
+  if (!rows.empty())
+    added = ops::index_add_plain(added, dim, placesOf(runsOf(targets)),
+                                 ops::take_pieces(g, dim, packPieces({runsOf(rows)})));
+  std::vector<Tensor> joined;
+  for (const Part& part : parts) joined.push_back(ops::narrow(part.once ? g : added, dim, part.from, part.count));
+  return ops::cat(joined, dim);
+}
+
 }  // namespace
 
 // Rolled and reversed places go back; what was taken more than once is a sum, dim by dim.
@@ -295,12 +356,19 @@ void takePieces(RuleContext& c) {
       continue;
     }
     std::int64_t dim = first + static_cast<std::int64_t>(d);
-    Dims shape = g.shape();
     inverse.push_back({{0, 1, n}});
+    if (auto summed = summedAtEnds(g, dim, dims[d], n)) {
+      g = *summed;
+      continue;
+    }
+    Dims shape = g.shape();
     shape[dim] = n;
     g = ops::index_add_plain(ops::zeros(shape, g.dtype()), dim, placesOf(dims[d]), g);
   }
-  c.set(0, ops::take_pieces(g, first, packPieces(inverse)));
+  const bool rests = std::ranges::any_of(inverse, [](const PieceList& pieces) {
+    return pieces.size() > 1 || pieces[0].start != 0 || pieces[0].step != 1;
+  });
+  c.set(0, rests ? ops::take_pieces(g, first, packPieces(inverse)) : g);
 }
 
 void indexGet(RuleContext& c) {
