@@ -37,7 +37,7 @@ std::vector<Tensor> inputsFrom(RuleContext& c, int first) {
 }  // namespace
 
 void gather(RuleContext& c) {
-  c.set(0, ops::scatter_add(ops::zeros(c.inputShape(0), c.grad().dtype()), firstAttr(c), c.input(1), c.grad()));
+  c.set(0, ops::scatter_add(zerosToAddTo(c.inputShape(0), c.grad().dtype()), firstAttr(c), c.input(1), c.grad()));
 }
 
 void scatterAdd(RuleContext& c) {
@@ -158,7 +158,7 @@ void scatterCombine(RuleContext& c) {
 }
 
 void indexSelect(RuleContext& c) {
-  c.set(0, ops::index_add_plain(ops::zeros(c.inputShape(0), c.grad().dtype()), firstAttr(c), c.input(1), c.grad()));
+  c.set(0, ops::index_add_plain(zerosToAddTo(c.inputShape(0), c.grad().dtype()), firstAttr(c), c.input(1), c.grad()));
 }
 
 void indexAdd(RuleContext& c) {
@@ -177,8 +177,8 @@ Tensor rowsOfBags(const Tensor& each, const Tensor& index, const Tensor& offsets
     return ops::reshape(ops::expand(ops::unsqueeze(each, 1), Dims{bags, index.size(1), each.size(1)}),
                         Dims{n, each.size(1)});
   // How many bags have begun, less one.
-  const Tensor starts = ops::index_add_plain(ops::zeros(Dims{n + 1}, DType::Int64), 0, ops::narrow(offsets, 0, 0, bags),
-                                             ops::ones(Dims{bags}, DType::Int64));
+  const Tensor starts = ops::index_add_plain(zerosToAddTo(Dims{n + 1}, DType::Int64), 0,
+                                             ops::narrow(offsets, 0, 0, bags), ops::ones(Dims{bags}, DType::Int64));
   return ops::index_select(each, 0, ops::sub(ops::narrow(ops::cumsum(starts, 0), 0, 0, n), 1));
 }
 
@@ -217,12 +217,12 @@ void bagSum(RuleContext& c) {
     Tensor rows = grads;
     if (weighted) rows = ops::mul(rows, ops::reshape(c.input(factors), Dims{n, 1}));
     if (byFrequency) {
-      const Tensor times = ops::index_add_plain(ops::zeros(Dims{c.inputShape(0)[0]}, DType::Int64), 0, places,
+      const Tensor times = ops::index_add_plain(zerosToAddTo(Dims{c.inputShape(0)[0]}, DType::Int64), 0, places,
                                                 ops::ones(Dims{n}, DType::Int64));
       rows = ops::div(rows, ops::unsqueeze(ops::index_select(times, 0, places), 1));
     }
     if (counted.defined()) rows = ops::where(ops::unsqueeze(counted, 1), rows, 0.0);
-    c.set(0, ops::index_add_plain(ops::zeros(Dims{c.inputShape(0)[0], width}, rows.dtype()), 0, places, rows));
+    c.set(0, ops::index_add_plain(zerosToAddTo(Dims{c.inputShape(0)[0], width}, rows.dtype()), 0, places, rows));
   }
   if (weighted && c.needs(factors)) {
     Tensor slopes = ops::sum(ops::mul(ops::index_select(c.input(0), 0, places), grads), Dims{1});
@@ -240,7 +240,7 @@ void bagMax(RuleContext& c) {
   if (!c.hasGrad(0)) return;
   const Tensor& rows = c.output(1);
   const Tensor grads = ops::where(ops::ge(rows, 0), c.grad(), 0.0);
-  c.set(0, ops::scatter_add(ops::zeros(c.inputShape(0), grads.dtype()), 0, ops::maximum(rows, 0), grads));
+  c.set(0, ops::scatter_add(zerosToAddTo(c.inputShape(0), grads.dtype()), 0, ops::maximum(rows, 0), grads));
 }
 
 namespace {
@@ -329,7 +329,7 @@ std::optional<Tensor> summedAtEnds(const Tensor& g, std::int64_t dim, const Piec
   }
   Dims shape = g.shape();
   shape[dim] = count;
-  Tensor added = ops::zeros(shape, g.dtype());
+  Tensor added = zerosToAddTo(shape, g.dtype());
   if (!rows.empty())
     added = ops::index_add_plain(added, dim, placesOf(runsOf(targets)),
                                  ops::take_pieces(g, dim, packPieces({runsOf(rows)})));
@@ -363,7 +363,7 @@ void takePieces(RuleContext& c) {
     }
     Dims shape = g.shape();
     shape[dim] = n;
-    g = ops::index_add_plain(ops::zeros(shape, g.dtype()), dim, placesOf(dims[d]), g);
+    g = ops::index_add_plain(zerosToAddTo(shape, g.dtype()), dim, placesOf(dims[d]), g);
   }
   const bool rests = std::ranges::any_of(inverse, [](const PieceList& pieces) {
     return pieces.size() > 1 || pieces[0].start != 0 || pieces[0].step != 1;
@@ -372,7 +372,7 @@ void takePieces(RuleContext& c) {
 }
 
 void indexGet(RuleContext& c) {
-  Tensor zeros = ops::zeros(c.inputShape(0), c.grad().dtype());
+  Tensor zeros = zerosToAddTo(c.inputShape(0), c.grad().dtype());
   c.set(0, ops::index_put_plain(zeros, c.grad(), inputsFrom(c, 1), firstAttr(c), true));
 }
 
@@ -402,7 +402,7 @@ void byIndices(RuleContext& c) {
     g = ops::unsqueeze(g, dim);
     index = ops::unsqueeze(index, dim);
   }
-  c.set(0, ops::scatter_add(ops::zeros(shape, g.dtype()), dim, index, g));
+  c.set(0, ops::scatter_add(zerosToAddTo(shape, g.dtype()), dim, index, g));
 }
 
 void cat(RuleContext& c) {

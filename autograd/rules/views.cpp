@@ -14,16 +14,17 @@ Tensor windowOf(const Tensor& t, const Geometry& window) {
   return ops::as_strided(whole, window.shape, window.strides, whole.impl()->offset + window.offset);
 }
 
+// The copy that is written to is the only array of the size.
+Tensor zerosToAddTo(DimsRef shape, DType dtype) { return ops::expand(ops::zeros(Dims{}, dtype), shape); }
+
 Tensor intoWindow(DimsRef baseShape, const Tensor& value, const Geometry& window) {
   if (!mayOverlap(window)) {
-    // One zero for all: the copy that is written to is the only array of the size.
-    Tensor zeros = ops::expand(ops::zeros(Dims{}, value.dtype()), baseShape);
+    Tensor zeros = zerosToAddTo(baseShape, value.dtype());
     return ops::window_write(zeros, value, window.shape, window.strides, window.offset);
   }
   std::int64_t n = numelOf(baseShape);
-  Tensor zeros = ops::zeros(baseShape, value.dtype());
   Tensor places = ops::reshape(windowOf(ops::arange_end(n, DType::Int64), window), Dims{-1});
-  Tensor flat = ops::scatter_add(ops::reshape(zeros, Dims{n}), 0, places, ops::reshape(value, Dims{-1}));
+  Tensor flat = ops::scatter_add(zerosToAddTo(Dims{n}, value.dtype()), 0, places, ops::reshape(value, Dims{-1}));
   return ops::reshape(flat, baseShape);
 }
 

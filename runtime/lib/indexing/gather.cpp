@@ -268,6 +268,16 @@ struct Scattered {
     const Contiguous dense(src);
     src = dense.view();
     auto run = [&]<class T>(TypeTag<T>) {
+      const Lines all = lines();
+      // Of one source a line each place is rounded once where it is: a loss picks one class of many.
+      if (all.length == 1)
+        return writeLines(
+            all, indices.list, out.shape[static_cast<std::size_t>(dim)],
+            [from = src.as<const T>(), to = out.as<T>(),
+             stride = out.strides[static_cast<std::size_t>(dim)]](std::int64_t line, std::int64_t at, std::int64_t s) {
+              T& result = to[line + at * stride];
+              result = Element<T>::store(Combine()(Element<T>::load(result), Element<T>::load(from[s])));
+            });
       const Accumulator<T> results(out, out);
       elements<float, Combine>(lines(), Widened<T>(src).data(), results.data());
       results.finish();
