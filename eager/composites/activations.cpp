@@ -142,10 +142,10 @@ Tensor glu(const Tensor& x, std::int64_t dim) {
   std::int64_t size = x.size(along);
   if (size % 2 != 0) fail("Halving dimension must be even, but dimension ", along, " is size ", size);
   checkFloating("glu_cpu", x);
-  return fusedActivation(x, [&](const Tensor& t) {
-    const Tensor gate = sigmoid(widened(narrow(t, along, size / 2, size / 2)));
-    return toDType(mul(widened(narrow(t, along, 0, size / 2)), gate), x.dtype());
-  });
+  // Each half is widened by itself: the whole would be stored for them.
+  FusedScope fused(x);
+  const Tensor gate = sigmoid(widened(narrow(x, along, size / 2, size / 2)));
+  return toDType(mul(widened(narrow(x, along, 0, size / 2)), gate), x.dtype());
 }
 
 Tensor prelu(const Tensor& x, const Tensor& weight) {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <concepts>
+#include <cstring>
 #include <immintrin.h>
 
 #include "runtime/device/thread_pool.h"
@@ -195,6 +196,55 @@ void scanRows(const T* x, T* out, std::int64_t size, Combine combine) {
               _mm_permutevar_ps(_mm_blendv_ps(before[j], row[j], fresh), _mm_add_epi32(places, rests)));
 }
 
+// Four elements of eight bytes: a chain's own vector, of which four columns are turned into rows.
+template <class T>
+struct FourOf {
+  typedef T Vector __attribute__((vector_size(4 * sizeof(T))));
+};
+template <class T>
+typename FourOf<T>::Vector readFour(const T* x) {
+  typename FourOf<T>::Vector v;
+  std::memcpy(&v, x, sizeof v);
+  return v;
+}
+template <class V>
+void transposeFour(V* v) {
+  const V a = __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6), b = __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
+  const V c = __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6), d = __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
+  v[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+  v[1] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+  v[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  v[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+/// Four rows of `size` elements of eight bytes, four columns at a time.
+template <class T, class Combine>
+void scanWideRows(const T* x, T* out, std::int64_t size, Combine combine) {
+  using V = typename FourOf<T>::Vector;
+  V carry{};
+  std::int64_t from = 0;
+  for (; from + 4 <= size; from += 4, x += 4, out += 4) {
+    // The same columns of the next rows, of which the last ones are not there.
+    if (from % 8 == 0)
+      for (int j = 4; j < 8; ++j) __builtin_prefetch(x + j * size), __builtin_prefetch(out + j * size, 1);
+    V row[4] = {readFour(x), readFour(x + size), readFour(x + 2 * size), readFour(x + 3 * size)};
+    transposeFour(row);
+    if (from > 0) row[0] = combine.four(carry, row[0]);
+    row[1] = combine.four(row[0], row[1]);
+    row[2] = combine.four(row[1], row[2]);
+    carry = row[3] = combine.four(row[2], row[3]);
+    transposeFour(row);
+    std::memcpy(out, &row[0], sizeof carry);
+    std::memcpy(out + size, &row[1], sizeof carry);
+    std::memcpy(out + 2 * size, &row[2], sizeof carry);
+    std::memcpy(out + 3 * size, &row[3], sizeof carry);
+  }
+  for (; from < size; ++from, ++x, ++out) {
+    const V next{x[0], x[size], x[2 * size], x[3 * size]};
+    carry = from > 0 ? combine.four(carry, next) : next;
+    for (int j = 0; j < 4; ++j) out[j * size] = carry[j];
+  }
+}
+
 /// x and out, outer x size x inner of T; the chain runs in C, from its first element on.
 template <class C, std::int64_t Rows, class T, class Combine>
 void scanLines(const T* x, T* out, const DimSplit& s, Combine combine) {
@@ -202,6 +252,12 @@ void scanLines(const T* x, T* out, const DimSplit& s, Combine combine) {
   overChains<Rows>(s, [&](std::int64_t at, auto apart, auto count) {
     if constexpr (requires(__m128 v) { loadFour(x), combine.four(v, v); })
       if (s.inner == 1 && s.size > 1 && count == kChains) return scanRows(x + at, out + at, s.size, combine);
+    if constexpr (sizeof(T) == 8 && requires(FourOf<std::uint64_t>::Vector v) { combine.four(v, v); })
+      if (s.inner == 1 && s.size >= kChains && count == kChains) {
+        // Integers wrap.
+        using U = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;
+        return scanWideRows(reinterpret_cast<const U*>(x + at), reinterpret_cast<U*>(out + at), s.size, combine);
+      }
     C carry[kTogether];
     auto take = [&](std::int64_t j, auto next) {
       std::int64_t place = at + j * apart;
