@@ -135,9 +135,12 @@ void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Ea
       if (lines.areRows()) {
         // Of a matrix, which may be short.
         const std::int64_t length = lines.length, dst = lines.dstStrides[0], src = lines.srcStrides[0];
-        const std::int64_t index = lines.indexStrides[0];
-        for (std::int64_t row = begin; row < end; ++row)
-          for (std::int64_t i = 0; i < length; ++i) each(row * dst, list.data()[row * index + i], row * src + i);
+        // Not what is captured, which writes of bytes might change.
+        const std::int64_t step = lines.indexStrides[0];
+        const std::int64_t* index = list.data() + begin * step;
+        const Each write = each;
+        for (std::int64_t row = begin; row < end; ++row, index += step)
+          for (std::int64_t i = 0; i < length; ++i) write(row * dst, index[i], row * src + i);
         return;
       }
       Walker<3> at = lines.walker(begin / bands);
