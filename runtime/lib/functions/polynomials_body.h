@@ -267,14 +267,15 @@ void byRecurrence(Polynomial family, bool shifted, const double* points, std::in
 template <int n>
 void inTwos(Polynomial family, bool shifted, const double* points, std::int64_t degree, std::int64_t count,
             double* out) {
+  constexpr int kPair = n < 2 ? n : 2;  // long computations fill the registers sooner
   if (family <= Polynomial::ChebyshevW && degree > kMostSteps) {
-    for (std::int64_t i = 0; i < count; i += n * kOfVector)
-      chebyshev<n>(family, read<n>(points + i, shifted), degree, out + i);
+    for (std::int64_t i = 0; i < count; i += kPair * kOfVector)
+      chebyshev<kPair>(family, read<kPair>(points + i, shifted), degree, out + i);
     return;
   }
   Integers far{};
   for (std::int64_t i = 0; i < count; i += kOfVector) far |= magnitude(vectorAt(points + i)) > kMostNear;
-  const auto run = degree <= kFewSteps && !any(far) ? &byRecurrence<n, true> : &byRecurrence<n, false>;
+  const auto run = degree <= kFewSteps && !any(far) ? &byRecurrence<n, true> : &byRecurrence<kPair, false>;
   run(family, shifted, points, degree, count, out);
 }
 

@@ -217,7 +217,7 @@ void sumAll(const Bags& bags, const void* memory, const std::int64_t* counts, co
   using C = typename Lanes<T>::Scalar;
   const auto* factors = static_cast<const T*>(memory);
   bags.forPieces([&](const auto& pieces) {
-    withHostIsa([&]() TANDEM_IN_VECTORS {
+    const auto sum = [&]() TANDEM_IN_VECTORS {
       pieces([&](const Piece& piece) TANDEM_IN_VECTORS {
         std::array<C, kBand> buffer;
         const std::int64_t at = piece.bag * bags.width() + piece.column;
@@ -228,7 +228,12 @@ void sumAll(const Bags& bags, const void* memory, const std::int64_t* counts, co
         if constexpr (std::is_same_v<T, Half>) narrow(sums, out.as<Half>() + at, piece.length);
         if constexpr (std::is_same_v<T, BFloat16>) narrow(sums, out.as<BFloat16>() + at, piece.length);
       });
-    });
+    };
+    // Half types are widened to vectors of AVX2.
+    if constexpr (sizeof(T) < sizeof(C))
+      withAvx2(sum);
+    else
+      withHostIsa(sum);
   });
 }
 

@@ -239,12 +239,12 @@ struct Preferred {
 using Least = Preferred<std::less_equal<>>;
 using Greatest = Preferred<std::greater_equal<>>;
 
-/// One result and one source of a dtype that is so rare here that no loop is compiled for it.
+/// One result and one source, of a dtype that is so rare here, or of so few, that no loop is compiled for it.
 using CombineFn = void (*)(void* result, const void* source);
-template <class C, class Combine>
+template <class T, class Combine>
 void combineOne(void* result, const void* source) {
-  auto& to = *static_cast<C*>(result);
-  to = Combine()(to, *static_cast<const C*>(source));
+  auto& to = *static_cast<T*>(result);
+  to = Element<T>::store(Combine()(Element<T>::load(to), Element<T>::load(*static_cast<const T*>(source))));
 }
 
 /// The operands of a scatter that combines: `out` has a copy of the input.
@@ -271,16 +271,8 @@ struct Scattered {
     const Contiguous dense(src);
     src = dense.view();
     auto run = [&]<class T>(TypeTag<T>) {
-      const Lines all = lines();
       // Of one source a line each place is rounded once where it is: a loss picks one class of many.
-      if (all.length == 1)
-        return writeLines(
-            all, indices.list, out.shape[static_cast<std::size_t>(dim)],
-            [from = src.as<const T>(), to = out.as<T>(),
-             stride = out.strides[static_cast<std::size_t>(dim)]](std::int64_t line, std::int64_t at, std::int64_t s) {
-              T& result = to[line + at * stride];
-              result = Element<T>::store(Combine()(Element<T>::load(result), Element<T>::load(from[s])));
-            });
+      if (indices.shape[static_cast<std::size_t>(dim)] == 1) return each(&combineOne<T, Combine>);
       const Accumulator<T> results(out, out);
       elements<float, Combine>(lines(), Widened<T>(src).data(), results.data());
       results.finish();
