@@ -6,8 +6,8 @@
 
 namespace tandem::lib {
 
-/// As memcpy. The C library copies from the end where the destination is a part of a cache line ahead of the source modulo
-/// a page, as in a rolled row, which takes more than twice as long.
+/// As memcpy. The C library copies from the end where the destination is a part of a cache line ahead of the source
+/// modulo a page, as in a rolled row, which takes more than twice as long.
 inline void copyBytes(void* to, const void* from, std::size_t bytes) {
   using Vector = char __attribute__((vector_size(32)));
   auto* d = static_cast<char*>(to);
