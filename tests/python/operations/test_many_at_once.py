@@ -342,3 +342,85 @@ def test_cross_products_of_many_rows(threads):
     g = tandem.autograd.grad(tandem.linalg.cross(x, y), (x, y), tandem.ones(30000, 3))
     expected = tandem.autograd.grad(tandem.linalg.cross(x.t(), y.t(), dim=0), (x, y), tandem.ones(3, 30000))
     assert all(tandem.equal(a, b) for a, b in zip(g, expected, strict=True))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_scans_of_rows_of_eight_bytes(dtype, threads):
+    draw = np.random.default_rng(14)
+    for size in (1, 3, 4, 5, 8, 9, 63, 256):
+        for rows in (1, 4, 5, 9, 400):
+            x = draw.standard_normal((rows, size)) * 3 if dtype == "float64" else draw.integers(-9, 9, (rows, size))
+            x = x.astype(dtype)
+            assert np.array_equal(tandem.cumsum(tandem.from_numpy(x), 1).numpy(), np.cumsum(x, 1)), (rows, size)
+            assert np.array_equal(tandem.cumprod(tandem.from_numpy(x), 1).numpy(), np.cumprod(x, 1)), (rows, size)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64"])
+def test_rolls_of_rows_of_every_length(dtype, threads):
+    draw = np.random.default_rng(15)
+    for size in (2, 63, 127, 129, 255, 300, 1024):
+        x = draw.integers(0, 2, (37, size)).astype(dtype)
+        for by in (1, 5, size - 1):
+            assert np.array_equal(tandem.roll(tandem.from_numpy(x), by, 1).numpy(), np.roll(x, by, 1)), (size, by)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+@pytest.mark.parametrize("pads", [(1, 1, 1, 1), (2, 0, 0, 3), (4, 3, 1, 2), (-1, 2, 2, -2), (9, 9, 9, 9)])
+def test_slopes_of_padded_images(mode, pads):
+    """Of dims of which a few places are taken more than once, and of dims of which most are."""
+    draw = np.random.default_rng(16)
+    for shape in ((2, 3, 10, 31), (1, 1, 40, 12)):
+        x = tandem.from_numpy(draw.standard_normal(shape)).requires_grad_()
+        y = F.pad(x, pads, mode=mode)
+        g = draw.standard_normal(tuple(y.shape))
+        places = F.pad(tandem.arange(x.numel()).reshape(shape).double(), pads, mode=mode).long().numpy()
+        want = np.zeros(x.numel())
+        np.add.at(want, places.ravel(), g.ravel())
+        (got,) = tandem.autograd.grad(y, x, tandem.from_numpy(g), create_graph=True)
+        assert np.allclose(got.detach().numpy(), want.reshape(shape), rtol=1e-13, atol=1e-14)
+        # What reads the slope gives back what is padded.
+        seen = tandem.from_numpy(g).requires_grad_()
+        (slope,) = tandem.autograd.grad(F.pad(x, pads, mode=mode), x, seen, create_graph=True)
+        other = tandem.from_numpy(draw.standard_normal(shape))
+        (back,) = tandem.autograd.grad(slope, seen, other)
+        assert np.array_equal(back.numpy(), F.pad(other, pads, mode=mode).numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_types_scattered_one_a_line(dtype, threads):
+    """Each sum is rounded once, like those of several sources a line."""
+    tandem.manual_seed(17)
+    kind = getattr(tandem, dtype)
+    x, src = (3 * tandem.randn(700, 19)).to(kind), (3 * tandem.randn(700, 1)).to(kind)
+    index = tandem.randint(0, 19, (700, 1))
+    for reduce in ("sum", "prod", "amax", "amin"):
+        got = x.scatter_reduce(1, index, src, reduce)
+        want = x.float().scatter_reduce(1, index, src.float(), reduce).to(kind)
+        assert (got == want).all()
+        both = x.scatter_reduce(1, index.expand(-1, 2), tandem.cat([src, src], 1), reduce)
+        again = x.float().scatter_reduce(1, index.expand(-1, 2), tandem.cat([src, src], 1).float(), reduce).to(kind)
+        assert (both == again).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_of_bags_of_every_width(dtype, weighted, threads):
+    """Rows of a bag are added in order, each product rounded, in the type that half types are widened to."""
+    draw = np.random.default_rng(18)
+    kind, work = getattr(tandem, dtype), np.float64 if dtype == "float64" else np.float32
+    offsets = [0, 3, 3, 4, 24, 60]
+    index = draw.integers(0, 50, 61)
+    for width in (1, 7, 8, 15, 16, 17, 31, 63, 64, 65, 129, 255, 256, 300):
+        table = tandem.from_numpy(draw.standard_normal((50, width))).to(kind)
+        factors = tandem.from_numpy(draw.standard_normal(61)).to(kind) if weighted else None
+        got = F.embedding_bag(
+            tandem.from_numpy(index), table, tandem.tensor(offsets), mode="sum", per_sample_weights=factors
+        )
+        rows = table.to(tandem.float64).numpy().astype(work)[index]
+        if factors is not None:
+            rows = rows * factors.to(tandem.float64).numpy().astype(work)[:, None]
+        want = np.zeros((len(offsets), width), work)
+        for bag, (begin, end) in enumerate(zip(offsets, [*offsets[1:], len(index)])):
+            for row in rows[begin:end]:
+                want[bag] += row
+        assert (got == tandem.from_numpy(want).to(kind)).all(), width
