@@ -349,13 +349,13 @@ void max_pool_grad(const LibraryCall& call) {
     using T = typename decltype(tag)::Type;
     using C = typename Element<T>::Compute;
     parallelFor(planes, grainOf(2 * (inputSize + outputSize)), [&](std::int64_t begin, std::int64_t end) {
-      Scratch<C> sums(std::is_same_v<T, C> ? 0 : inputSize);
+      // Of half types the sums, and what is added, of a plane.
+      Scratch<C> wide(std::is_same_v<T, C> ? 0 : inputSize + outputSize);
       for (std::int64_t p = begin; p < end; ++p) {
         T* plane = out.as<T>() + p * inputSize;
-        C* to = sums.data();
+        C* to = wide.data();
         if constexpr (std::is_same_v<T, C>) to = plane;
         std::fill_n(to, inputSize, C{});
-        const T* g = grad.as<T>() + p * outputSize;
         const std::int64_t* at = indices.as<std::int64_t>() + p * outputSize;
         std::uint64_t outside = 0;  // the sign bits: negative, or not below the size
         for (std::int64_t o = 0; o < outputSize; ++o)
@@ -363,9 +363,15 @@ void max_pool_grad(const LibraryCall& call) {
               static_cast<std::uint64_t>(at[o]) | static_cast<std::uint64_t>(inputSize - 1 - (at[o] & INT64_MAX));
         if (outside >> 63 != 0)
           fail<IndexError>("max_pool: an index lies outside of the input, which has ", inputSize, " elements");
-        for (std::int64_t o = 0; o < outputSize; ++o) to[at[o]] = addElements(to[at[o]], Element<T>::load(g[o]));
-        if constexpr (!std::is_same_v<T, C>)
-          for (std::int64_t i = 0; i < inputSize; ++i) plane[i] = Element<T>::store(to[i]);
+        const T* g = grad.as<T>() + p * outputSize;
+        if constexpr (std::is_same_v<T, C>) {
+          for (std::int64_t o = 0; o < outputSize; ++o) to[at[o]] = addElements(to[at[o]], g[o]);
+        } else {
+          C* added = wide.data() + inputSize;
+          widen(g, added, outputSize);
+          for (std::int64_t o = 0; o < outputSize; ++o) to[at[o]] += added[o];
+          narrow(to, plane, inputSize);
+        }
       }
     });
   });
