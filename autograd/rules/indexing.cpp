@@ -334,6 +334,7 @@ std::optional<Tensor> summedAtEnds(const Tensor& g, std::int64_t dim, const Piec
     added = ops::index_add_plain(added, dim, placesOf(runsOf(targets)),
                                  ops::take_pieces(g, dim, packPieces({runsOf(rows)})));
   std::vector<Tensor> joined;
+  joined.reserve(parts.size());
   for (const Part& part : parts) joined.push_back(ops::narrow(part.once ? g : added, dim, part.from, part.count));
   return ops::cat(joined, dim);
 }
