@@ -275,6 +275,11 @@ void Tape::recordWrite(const Tensor& into, const Tensor& value) {
   }
 }
 
+void Tape::takeHistory(const Tensor& t, const Tensor& from) {
+  Edge e = gradEdge(from);
+  setHistory(t, std::move(e.node), e.result);
+}
+
 void Tape::refreshView(TensorImpl* view) {
   TensorImpl* base = view->viewBase.get();
   std::uint32_t now = base->storage->version;

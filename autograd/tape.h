@@ -16,6 +16,7 @@ class Tape final : public TapeHook {
   void checkWrite(const Tensor& into, bool needsGrad) override;
   void recordWrite(const Tensor& into, const Tensor& value) override;
   void refreshView(TensorImpl* view) override;
+  void takeHistory(const Tensor& t, const Tensor& from) override;
   void beginInPlaceForm() override;
   void endInPlaceForm() override;
   void beforeWrite(const Storage* storage) override;

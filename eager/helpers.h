@@ -33,10 +33,18 @@ bool repeatsElements(const Tensor& t);
 /// `into`, some elements of which have several places, changed to what `value` has at these: the last change counts, or
 /// the sum of all. Errors where a gradient would be needed.
 void assignRepeated(const char* op, const Tensor& into, Tensor value, Repeats repeats);
+/// Of a window that may have several places for one element (mayOverlapItself), with elements: which places are the
+/// last of theirs, in the order in which memory is walked.
+Tensor lastPlaces(const Tensor& window);
+/// What the elements of such a window become where `values` are to be written to its places, and places at which they
+/// are what is there write nothing: at each place the last change of its element. Without history.
+Tensor lastChanges(const Tensor& window, const Tensor& values);
 /// `into.fill_(value)`.
 void fillInto(const Tensor& into, const Operand& value);
 /// `x` in another dtype; `x` itself if it has that one.
 Tensor toDType(const Tensor& x, DType dtype);
+/// Is each element nonzero? In uint8 of uint8, as reductions of such are.
+Tensor flagsOf(const Tensor& x);
 /// `x`, whose use follows the check that all of the bool tensor `good` holds: at once where values are at hand, else as
 /// an operation. `shown` (int64, of the shape of `good`) has what the error names.
 Tensor expected(const Tensor& x, const Tensor& good, Expectation what, const Tensor& shown = {},

@@ -7,7 +7,9 @@
 #include "eager/apply_steps.h"
 #include "eager/batch.h"
 #include "eager/dispatch.h"
+#include "eager/helpers.h"
 #include "eager/host.h"
+#include "eager/in_place_form.h"
 #include "eager/kernels.h"
 #include "eager/overlap.h"
 #include "eager/placement.h"
@@ -66,6 +68,10 @@ struct ResultWrite {
   [[nodiscard]] bool isOver(std::size_t operand) const {
     return operand < operands.size() && operands[operand].isTensor() && operands[operand].tensor() == out;
   }
+  /// What is written where `value`, of the out's shape and dtype, is the result of a change of some places of the out.
+  [[nodiscard]] Tensor changes(const Tensor& value) const {
+    return f.updates && isOver(0) && mayOverlapItself(out) ? ops::lastChanges(out, value) : value;
+  }
 };
 
 /// All errors that are known before anything changes.
@@ -101,9 +107,9 @@ void writeValue(const ResultWrite& w, bool batched) {
   if (batched)
     writeBatched(w.f, w.out, value);
   else if (Recorder* recorder = recorderFor(all))
-    recorder->recordWrite(w.out, value);
+    recorder->recordWrite(w.out, w.changes(value));
   else
-    copyInto(w.out, value);
+    copyInto(w.out, w.changes(value));
   countWrite(w.out);
   if (tapeHook != nullptr && w.needsGrad) tapeHook->recordWrite(w.out, value);
 }
@@ -141,7 +147,7 @@ void runInto(const ResultWrite& w) {
   } else {
     std::array<Tensor, 1> value{makeEmpty(w.made.shape, w.made.dtype)};
     run(w.f, w.f.random ? withGeneratorState(own) : own, w.attrs, value);
-    copyInto(w.out, value[0]);
+    copyInto(w.out, w.isExact() ? w.changes(value[0]) : value[0]);
   }
 }
 
@@ -187,22 +193,31 @@ void applyIntoHere(const Tensor& out, OpCode op, Operands operands, Attrs attrs)
   const ResultWrite write{out, f, operands, attrs, made[0], passesGrad, needsGrad};
   checkWrite(write);
 
+  Recorder* recorder = recorderFor(operands);
+  if (recorder == nullptr) recorder = recorderFor(all);
+  const bool again = write.isOver(0) && mayOverlapItself(out);
+  if (recorder != nullptr && again && f.kind == OpKind::Pointwise) {
+    // What is read after it was written depends on the order of a kernel's steps.
+    if (!recorder->mayRead())
+      fail(f.name, "_: an element of the written-to tensor of shape ", shapeText(out.shape()),
+           " may have several places, of which later ones read what was written to others, which a whole trace does "
+           "not do. Please clone() the tensor before performing the operation.");
+    AtOnce now;
+    return applyIntoHere(out, op, operands, attrs);
+  }
+  std::optional<GradientOnce> gradient;
+  if (again && needsGrad) gradient.emplace(out);
   if (tapeHook != nullptr) tapeHook->beforeWrite(out.impl()->storage.get());
+  const bool batched = out.impl()->batch || needsBatching(f, operands);
   if (needsGrad && write.isOver(0) && readsSelf(f, operands)) {
     // As PyTorch does: `x.mul_(w)` keeps what x was, and differentiates; other operands are kept as they are.
     Tensor before = apply(OpCode::clone, {out});
     std::vector<Operand> own(operands.begin(), operands.end());
     own[0] = Operand(before);
-    return applyIntoHere(out, op, own, attrs);
+    if (!again || recorder != nullptr || batched || !write.isExact()) return applyIntoHere(out, op, own, attrs);
+    runInto(write);
+    return noteWrite({out, f, own, attrs, made[0], passesGrad, needsGrad});
   }
-  Recorder* recorder = recorderFor(operands);
-  if (recorder == nullptr) recorder = recorderFor(all);
-  if (recorder != nullptr && mayOverlapItself(out) && recorder->mayRead()) {
-    // What is read after it was written depends on the order of a kernel's steps.
-    AtOnce now;
-    return applyIntoHere(out, op, operands, attrs);
-  }
-  const bool batched = out.impl()->batch || needsBatching(f, operands);
   if (recorder != nullptr || batched || (needsGrad && !write.isExact())) return writeValue(write, batched);
   runInto(write);
   noteWrite(write);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "eager/helpers.h"
+#include "eager/ops.h"
 #include "eager/overlap.h"
 #include "eager/recorder.h"
 #include "eager/tape_hook.h"
@@ -15,7 +16,19 @@ thread_local const TensorImpl* updating = nullptr;  // of the LastStep
 
 }  // namespace
 
-InPlaceForm::InPlaceForm(const Tensor& self) : self_(self), outer_(std::exchange(inPlaceSelf, &self)) {
+GradientOnce::GradientOnce(const Tensor& into) : view_(nullptr) {
+  TensorImpl* t = into.impl();
+  if (!t->viewBase || !gradEnabled() || !into.requiresGrad() || into.numel() == 0 || !mayOverlapItself(into)) return;
+  const Tensor once = ops::where(ops::lastPlaces(into), into, ops::detached(into));
+  if (!once.requiresGrad()) return;
+  tapeHook->takeHistory(into, once);
+  view_ = t;
+}
+GradientOnce::~GradientOnce() {
+  if (view_ != nullptr) view_->historyVersion = view_->storage->version - 1;  // brought up to date when next used
+}
+
+InPlaceForm::InPlaceForm(const Tensor& self) : gradient_(self), self_(self), outer_(std::exchange(inPlaceSelf, &self)) {
   if (tapeHook != nullptr) tapeHook->beginInPlaceForm();
   recording_.beginInScopes();
 }
@@ -24,7 +37,17 @@ InPlaceForm::~InPlaceForm() {
   if (tapeHook != nullptr) tapeHook->endInPlaceForm();
 }
 void InPlaceForm::end(Tensor value) {
-  if (!sameMemory(value, self_)) ops::assign(self_, value);
+  if (!sameMemory(value, self_)) {
+    // Where elements have several places, what is written to one must not be undone by what another one had.
+    const bool several = mayOverlapItself(self_) && !selfOverlaps(self_) && value.shape() == self_.shape();
+    const Tensor changed = several ? ops::lastChanges(self_, value) : Tensor();
+    ops::assign(self_, value);
+    if (several) {
+      Tensor again = makeAlias(self_, self_.shape(), self_.strides(), self_.impl()->offset);
+      again.impl()->untracked = true;
+      ops::assign(again, changed);
+    }
+  }
   value = {};  // or the recording would have to keep it
   recording_.end();
 }

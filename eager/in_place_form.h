@@ -6,6 +6,19 @@
 
 namespace tandem {
 
+/// While an operation reads `into` and is going to write it: of a view with several places for one element, as `unfold`
+/// makes, the gradient goes from the last of them alone to what the element was, as in PyTorch. Elsewhere nothing.
+class GradientOnce {
+ public:
+  explicit GradientOnce(const Tensor& into);
+  ~GradientOnce();
+  GradientOnce(const GradientOnce&) = delete;
+  GradientOnce& operator=(const GradientOnce&) = delete;
+
+ private:
+  TensorImpl* view_;
+};
+
 /// The in-place form of a composite. While it lives, the composite that computes what is to be written to `self` may
 /// say where its last step begins (LastStep), and is one program with the write where it is fused.
 class InPlaceForm {
@@ -19,6 +32,7 @@ class InPlaceForm {
 
  private:
   FusedRecording recording_;
+  const GradientOnce gradient_;
   const Tensor& self_;
   const Tensor* outer_;
 };

@@ -49,6 +49,10 @@ namespace tandem::ops {
 
 #include "eager/ops.inc"
 
+Tensor flagsOf(const Tensor& x) {
+  return toDType(to(x, DType::Bool), x.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool);
+}
+
 void assign(const Tensor& into, const Tensor& value) { applyInto(into, OpCode::clone, {value}); }
 
 namespace {
@@ -64,6 +68,16 @@ Tensor lastChange(const Tensor& values, const Tensor& there, std::int64_t dim) {
   Tensor number = reshape(arange(std::int64_t{1}, values.size(dim) + 1), along);  // of each place; 0: no change
   Tensor last = amax(mul(logical_not(same), number), Dims{dim}, true);
   return where(gt(last, 0), gather(values, dim, clamp_min(sub(last, 1), Operand(0))), narrow(there, dim, 0, 1));
+}
+
+/// At each place of `window` the largest `number` (of its shape, at least 0) among the places of the same element.
+Tensor largestOfElement(const Tensor& window, const Tensor& number) {
+  std::int64_t reach = 1;
+  for (std::int64_t d = 0; d < window.dim(); ++d) reach += (window.size(d) - 1) * window.strides()[d];
+  const Tensor element = as_strided(arange_end(reach, DType::Int64), window.shape(), window.strides(), 0);
+  const Tensor most = scatter_reduce(zeros(Dims{reach}, DType::Int64), 0, reshape(element, Dims{-1}),
+                                     reshape(number, Dims{-1}), "amax");
+  return take(most, element);
 }
 
 }  // namespace
@@ -89,6 +103,28 @@ void assignRepeated(const char* op, const Tensor& into, Tensor value, Repeats re
     once = one;
   }
   assign(once, value);
+}
+
+Tensor lastPlaces(const Tensor& window) {
+  Dims order;
+  for (std::int64_t d = 0; d < window.dim(); ++d) order.push_back(d);
+  std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::int64_t d) { return window.strides()[d]; });
+  Dims sizes;
+  Dims back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    sizes.push_back(window.size(order[i]));
+    back[order[i]] = static_cast<std::int64_t>(i);
+  }
+  const Tensor number = permute(reshape(arange_end(window.numel(), DType::Int64), sizes), back);
+  return eq(largestOfElement(window, number), number);
+}
+
+Tensor lastChanges(const Tensor& window, const Tensor& values) {
+  NoGrad noGrad;
+  const Tensor same = logical_or(eq(values, window), logical_and(ne(values, values), ne(window, window)));
+  const Tensor number = reshape(arange(std::int64_t{1}, values.numel() + 1), values.shape());  // of each place
+  const Tensor last = largestOfElement(window, where(same, 0, number));                        // 0: no change
+  return where(gt(last, 0), take(values, clamp_min(sub(last, 1), Operand(0))), window);
 }
 
 void assignResult(const char* op, const Tensor& into, const std::function<Tensor()>& compute, Repeats repeats) {

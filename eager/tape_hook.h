@@ -23,6 +23,8 @@ class TapeHook {
   virtual void recordWrite(const Tensor& into, const Tensor& value) = 0;
   /// The history of a view whose base was written since: brings it up to date. Called before a view is used.
   virtual void refreshView(TensorImpl* view) = 0;
+  /// The history of `t` becomes that of `from`, which requires a gradient.
+  virtual void takeHistory(const Tensor& t, const Tensor& from) = 0;
   /// Around the in-place form of a composite, whose derivatives read what its operand was.
   virtual void beginInPlaceForm() = 0;
   virtual void endInPlaceForm() = 0;

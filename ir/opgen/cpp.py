@@ -150,7 +150,7 @@ def primitive(op: Op) -> str:
         head = "  const std::span<const Operand> v;\n"
     # No dims are all dims, but of `all` and `any`, which then tell of each element.
     if op.combine in ("All", "Any"):
-        head = f"  if (dim_ && dim_->empty()) return to({op.params[0].name}_, DType::Bool);\n{head}"
+        head = f"  if (dim_ && dim_->empty()) return flagsOf({op.params[0].name}_);\n{head}"
     head = f"{declaration(op, False)} {{\n{head}" + (f"  AttrWriter w;\n{writes}" if writes else "")
     call = f"(OpCode::{op.code}, v, {'w.span()' if writes else '{}'}"
     if op.numResults > 1:

@@ -202,6 +202,90 @@ def test_other_writes_to_expanded_tensors_are_refused(name, mode):
     assert row.tolist() == [0, 1, 2]
 
 
+UNFOLDED = {
+    "unfold": lambda y: y.unfold(0, 3, 1),
+    "as_strided": lambda y: y.as_strided((3, 3), (1, 1)),
+    "transposed": lambda y: y.unfold(0, 3, 1).t(),
+}
+TO_NINE = tandem.arange(1.0, 10.0).reshape(3, 3)
+
+# What PyTorch makes of 1, 2, 3, 4, 5 by a write to all three windows of three elements, and the gradient of the sum of
+# squares of these after it.
+WINDOW_WRITES = {
+    "mul_": (lambda v: v.mul_(2), [2, 8, 24, 16, 10], [8, 32, 96, 64, 40]),
+    "add_": (lambda v: v.add_(1), [2, 4, 6, 6, 6], [4, 8, 12, 12, 12]),
+    "add_ of a tensor": (lambda v: v.add_(TO_NINE.t().t()), [2, 8, 18, 18, 14], [4, 16, 36, 36, 28]),
+    "mul_ of a tensor": (lambda v: v.mul_(TO_NINE), [1, 16, 315, 192, 45], [2, 128, 4410, 3072, 810]),
+    "relu_": (lambda v: v.relu_(), [1, 2, 3, 4, 5], [2, 4, 6, 8, 10]),
+    "clamp_": (lambda v: v.clamp_(2, 3), [2, 2, 3, 3, 3], [0, 4, 6, 0, 0]),
+    "pow_": (lambda v: v.pow_(2), [1, 16, 6561, 256, 25], [4, 128, 78732, 4096, 500]),
+    "masked_fill_": (lambda v: v.masked_fill_(v > 3, 0.0), [1, 2, 3, 0, 0], [2, 4, 6, 0, 0]),
+    "fill_": (lambda v: v.fill_(3.0), [3, 3, 3, 3, 3], [0, 0, 0, 0, 0]),
+    "index_fill_": (lambda v: v.index_fill_(0, I[:1], 5.0), [5, 5, 5, 4, 5], [0, 10, 10, 8, 10]),
+    "index_add_": (lambda v: v.index_add_(0, I[:1], TO_NINE[:1]), [2, 4, 6, 4, 5], [4, 8, 12, 8, 10]),
+    "index_put_": (lambda v: v.index_put_((I[:1],), tandem.tensor(9.0)), [9, 9, 9, 4, 5], [0, 18, 18, 8, 10]),
+    "scatter_": (
+        lambda v: v.scatter_(0, tandem.zeros(1, 3, dtype=tandem.int64), 4.0),
+        [4, 4, 4, 4, 5],
+        [0, 8, 8, 8, 10],
+    ),
+    "tril_": (lambda v: v.tril_(), [1, 0, 0, 0, 5], [2, 0, 0, 0, 10]),
+    "addmm_": (lambda v: v.addmm_(tandem.ones(3, 2), tandem.ones(2, 3)), [3, 4, 5, 6, 7], [6, 8, 10, 12, 14]),
+}
+IN_LOGICAL_ORDER = {"add_ of a tensor", "mul_ of a tensor", "tril_"}  # of which PyTorch's of a transposed window differ
+
+
+@pytest.mark.parametrize("name", WINDOW_WRITES)
+def test_gradients_of_writes_to_windows_that_meet(name, mode):
+    """An element's gradient goes on from one of its places, as it has one gradient however many places it has."""
+    write, values, gradient = WINDOW_WRITES[name]
+    for view, window in UNFOLDED.items():
+        if view == "transposed" and name in IN_LOGICAL_ORDER:
+            continue
+
+        def f(x, window=window):
+            y = x * 1
+            v = window(y)
+            write(v)
+            return y, v * v
+
+        plain, _ = run_in(mode, f, tandem.arange(1.0, 6.0))
+        assert plain.tolist() == values, view
+        x = tandem.arange(1.0, 6.0, requires_grad=True)
+        y, squares = run_in(mode, f, x)
+        assert y.tolist() == values, view
+        (g,) = tandem.autograd.grad((y * y).sum(), x, retain_graph=True)
+        assert g.tolist() == gradient, view
+        (g,) = tandem.autograd.grad(squares.sum(), x)
+        assert g.tolist() == [n * c for n, c in zip(gradient, [1, 2, 3, 2, 1])], view
+
+
+def test_a_failed_write_leaves_the_history_of_the_window():
+    x = tandem.arange(1.0, 6.0, requires_grad=True)
+    v = (x * 1).unfold(0, 3, 1)
+    with pytest.raises(RuntimeError):
+        v.mul_(tandem.ones(7))
+    with pytest.raises(IndexError):
+        v.index_fill_(0, tandem.tensor([9]), 1.0)
+    (g,) = tandem.autograd.grad(v.sum(), x)
+    assert g.tolist() == [1, 2, 3, 2, 1]
+
+
+def test_whole_traces_refuse_windows_that_read_what_they_wrote():
+    def f(x):
+        y = x * 1
+        y.unfold(0, 3, 1).mul_(2)
+        return y
+
+    x = tandem.arange(1.0, 6.0)
+    with pytest.raises(
+        RuntimeError, match=r"mul_: an element of the written-to tensor of shape \[3, 3\] may have several"
+    ):
+        tandem.compile(f, fullgraph=True)(x)
+    with pytest.raises(RuntimeError, match="may have several places"):
+        tandem.export.export(f, (x,))
+
+
 def test_the_gradient_of_a_window_on_memory_goes_to_elements_alone():
     base = tandem.arange(40.0, dtype=tandem.float64)
     inside = [
