@@ -2,6 +2,8 @@
 // All are made of products, triangular systems and the factorisations themselves, so every order follows. Sources:
 // Giles, "Collected matrix derivative results", 2008; Townsend, "Differentiating the singular value decomposition",
 // 2016; Walter, Lehmann, "Algorithmic differentiation of linear algebra functions", 2010.
+#include <vector>
+
 #include "autograd/rule_context.h"
 #include "autograd/rules/rules.h"
 #include "eager/helpers.h"
@@ -179,6 +181,53 @@ void eigh(RuleContext& c) {
     inner = plus(inner, turned);
   }
   c.set(0, product(product(v, inner), transposed(v)));
+}
+
+// Of the values alone. The forward result does not depend on whether a gradient is needed, so the vectors are found
+// here.
+void singularValues(RuleContext& c) {
+  auto [u, s, vh] = ops::svd_plain(c.input(0), false);
+  c.set(0, product(product(u, diagonalMatrix(c.grad())), vh));
+}
+
+void eigenvalues(RuleContext& c) {
+  auto [values, v] = ops::eigh_plain(c.input(0), c.attrs().boolean());
+  c.set(0, product(product(v, diagonalMatrix(c.grad())), transposed(v)));
+}
+
+// Q_i = H_i Q_i+1 with H = 1 - tau v v^T, from the last reflection to the first: the products are made again, and
+// their derivatives go back through them.
+void householderProduct(RuleContext& c) {
+  const Tensor& a = c.input(0);
+  const Tensor& tau = c.input(1);
+  const std::int64_t k = tau.size(-1);
+  const Tensor unit = ops::eye(a.size(-2), a.size(-1), a.dtype());
+  const Tensor vectors = ops::add(ops::tril(a, -1), unit);
+  auto vector = [&](std::int64_t i) { return columns(vectors, i, 1); };
+  auto factor = [&](std::int64_t i) { return ops::unsqueeze(ops::narrow(tau, -1, i, 1), -1); };
+  std::vector<Tensor> after(static_cast<std::size_t>(k));  // Q_i+1
+  Tensor q = ops::expand(unit, a.shape());
+  for (std::int64_t i = k - 1; i >= 0; --i) {
+    after[i] = q;
+    q = ops::sub(q, product(ops::mul(vector(i), factor(i)), product(transposed(vector(i)), q)));
+  }
+  Tensor g = c.grad();
+  std::vector<Tensor> ofVectors;
+  std::vector<Tensor> ofTau;
+  for (std::int64_t i = 0; i < k; ++i) {
+    const Tensor v = vector(i);
+    const Tensor vq = product(transposed(v), after[i]);  // 1 x n
+    const Tensor vg = product(transposed(v), g);
+    const Tensor ofVector = ops::add(product(g, transposed(vq)), product(after[i], transposed(vg)));
+    ofVectors.push_back(ops::neg(ops::mul(ofVector, factor(i))));
+    ofTau.push_back(ops::neg(ops::squeeze(product(vg, transposed(vq)), Dims{-1})));
+    g = ops::sub(g, product(ops::mul(v, factor(i)), vg));
+  }
+  if (c.needs(0)) {
+    if (k < a.size(-1)) ofVectors.push_back(ops::zeros_like(columns(a, k, a.size(-1) - k)));
+    c.set(0, ops::tril(ops::cat(ofVectors, -1), -1));
+  }
+  if (c.needs(1)) c.set(1, ops::cat(ofTau, -1));
 }
 
 // exp([[A^T, g], [0, A^T]]) = [[., d], [0, .]]: d is the derivative along g of exp at A^T, the adjoint of that at A.

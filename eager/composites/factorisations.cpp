@@ -16,6 +16,9 @@ namespace {
 
 bool isDifferentiated(const Tensor& a) { return a.requiresGrad() && gradEnabled(); }
 
+/// What a derivative is going to read, apart from memory that may be written until then.
+Tensor readLater(const Tensor& a) { return isDifferentiated(a) ? clone(a) : a; }
+
 void needPivot(const char* op, bool pivot) {
   if (!pivot) fail(op, ": LU without pivoting is not implemented on the CPU");
 }
@@ -136,20 +139,11 @@ Tensor linalg_householder_product(const Tensor& a, const Tensor& tau) {
   if (a.dtype() != tau.dtype())
     fail("torch.linalg.householder_product: tau dtype ", dtypeClassName(tau.dtype()), " does not match input dtype ",
          dtypeClassName(a.dtype()));
-  if (!isDifferentiated(a) && !isDifferentiated(tau) && k > 0) {
-    Dims batch = batchOf(a);
-    Dims tauShape = batch;
-    tauShape.push_back(k);
-    return householder_product_plain(a, expand(tau, tauShape));
-  }
-  Tensor vectors = add(tril(a, -1), eye(m, n, a.dtype()));
-  Tensor q = expandBatch(eye(m, n, a.dtype()), batchOf(a));
-  for (std::int64_t i = k - 1; i >= 0; --i) {
-    Tensor v = narrow(vectors, -1, i, 1);
-    Tensor scaled = mul(v, unsqueeze(narrow(tau, -1, i, 1), -1));
-    q = sub(q, matmul(scaled, matmul(transpose(v, -2, -1), q)));
-  }
-  return q;
+  if (k == 0) return expandBatch(eye(m, n, a.dtype()), batchOf(a));
+  Dims tauShape = batchOf(a);
+  tauShape.push_back(k);
+  if (!isDifferentiated(a) && !isDifferentiated(tau)) return householder_product_plain(a, expand(tau, tauShape));
+  return householder_product_plain(clone(a), clone(expand(tau, tauShape)));
 }
 Tensor orgqr(const Tensor& a, const Tensor& tau) { return linalg_householder_product(a, tau); }
 
@@ -172,8 +166,7 @@ void needNoDriver(const char* op, const Tensor& a, const std::optional<std::stri
 
 }  // namespace
 
-// Derivatives need the vectors.
-Tensor singularValuesOf(const Tensor& a) { return isDifferentiated(a) ? svd_plain(a, false)[1] : svdvals_plain(a); }
+Tensor singularValuesOf(const Tensor& a) { return svdvals_plain(readLater(a)); }
 
 std::array<Tensor, 3> linalg_svd(const Tensor& a, bool full, std::optional<std::string_view> driver) {
   needMatrices("linalg.svd", a, "A");
@@ -207,7 +200,7 @@ std::array<Tensor, 2> linalg_eigh(const Tensor& a, std::string_view uplo) {
 Tensor linalg_eigvalsh(const Tensor& a, std::string_view uplo) {
   needSquare("linalg.eigvalsh", a, "A");
   bool upper = upperOf("linalg.eigvalsh", uplo);
-  return isDifferentiated(a) ? eigh_plain(a, upper)[0] : eigvalsh_plain(a, upper);
+  return eigvalsh_plain(readLater(a), upper);
 }
 
 Tensor matrix_exp(const Tensor& a) {

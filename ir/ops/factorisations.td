@@ -164,8 +164,9 @@ def : Composite<"qr", "Tensor input, bool some=True"> {
 
 def : Factorisation<"householder_product_plain", "Tensor input, Tensor tau", "sameAsInput"> {
   let forms = ["hidden"];
-  let differentiable = 0;
-  let summary = "`linalg_householder_product` of what has no derivative; batch dims equal.";
+  let rule = "householderProduct";
+  let saves = ["input", "tau"];
+  let summary = "`linalg_householder_product` of at least one reflection; batch dims equal.";
   let samples = "none";
 }
 
@@ -214,9 +215,10 @@ def : Factorisation<"svd_plain", "Tensor input, bool full", "svdFactors"> {
 def : Factorisation<"svdvals_plain", "Tensor input", "singularValues"> {
   let failure = "Computing";
   let forms = ["hidden"];
-  let differentiable = 0;
+  let rule = "singularValues";
+  let saves = ["input"];
   let batching = "leading";
-  let summary = "The singular values of `svd_plain` alone, for what has no derivative.";
+  let summary = "The singular values alone; the derivative finds the vectors.";
   let samples = "none";
 }
 
@@ -287,9 +289,10 @@ def : Factorisation<"eigh_plain", "Tensor input, bool upper", "eighFactors"> {
 def : Factorisation<"eigvalsh_plain", "Tensor input, bool upper", "eigenvalues"> {
   let failure = "Computing";
   let forms = ["hidden"];
-  let differentiable = 0;
+  let rule = "eigenvalues";
+  let saves = ["input"];
   let batching = "leading";
-  let summary = "The eigenvalues of `eigh_plain` alone, for what has no derivative.";
+  let summary = "The eigenvalues alone; the derivative finds the vectors.";
   let samples = "none";
 }
 

@@ -218,3 +218,32 @@ def test_errors_are_those_with_gradients():
         export(lambda x: grad((x * x).sum(), x)[0], (tandem.ones(3),))
     with pytest.raises(RuntimeError, match="inconsistent|mat1|shapes|size"):
         export(lambda x: x @ tandem.ones(4, 2), (tandem.ones(2, 3),))
+
+
+class Spectral(nn.Module):
+    """Of parameters that require grad: eager finds their values as a program does, which gives no gradients."""
+
+    def __init__(self):
+        super().__init__()
+        tandem.manual_seed(1)
+        self.weight = nn.Parameter(tandem.randn(7, 5))
+
+    def forward(self, x):
+        w = self.weight * x
+        linalg = tandem.linalg
+        return (
+            linalg.svdvals(w),
+            linalg.cond(w),
+            linalg.matrix_norm(w, "nuc"),
+            tandem.norm(w, "nuc"),
+            linalg.matrix_norm(w, 2),
+            linalg.eigvalsh(w.T @ w),
+        )
+
+
+def test_programs_give_the_singular_values_of_eager():
+    module, x = Spectral(), tandem.tensor(1.3)
+    program = export(module, (x,))
+    for value, expected in zip(program(x), module(x), strict=True):
+        assert expected.requires_grad
+        assert same(raw(value), raw(expected))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import assert_same_bits
+from conftest import assert_same_bits, run_in
 
 import tandem
 from tandem import linalg
@@ -117,3 +117,60 @@ def test_what_is_not_finite():
     u, s, vh = linalg.svd(x)
     for part in (u, s, vh, linalg.svdvals(x)):
         assert part[0].isfinite().all() and part[1:].isnan().all()
+
+
+# ---- with and without a gradient ------------------------------------------------------------------------------------
+
+
+def symmetric(x):
+    return x @ x.mT + x.mT @ x
+
+
+FUNCTIONS = {
+    "svdvals": linalg.svdvals,
+    "svd without vectors": lambda x: tandem.svd(x, compute_uv=False)[1],
+    "eigvalsh": lambda x: linalg.eigvalsh(symmetric(x)),
+    "cond": linalg.cond,
+    "nuclear norm": lambda x: linalg.matrix_norm(x, "nuc"),
+    "2-norm": lambda x: linalg.matrix_norm(x, 2),
+    "pinv": linalg.pinv,
+    "householder_product": lambda x: linalg.householder_product(x, x[..., 0, :-1] * 0.5),
+    "lu_solve": lambda x: linalg.lu_solve(*linalg.lu_factor(x), x),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("n", [3, 7, 40])
+def test_values_do_not_depend_on_whether_a_gradient_is_needed(name, n, mode):
+    f = FUNCTIONS[name]
+    for dtype in (F32, F64):
+        x = tandem.randn(2, n, n, dtype=dtype)
+        with tandem.no_grad():
+            plain = f(x)
+        kept = run_in(mode, f, x.clone().requires_grad_())
+        assert kept.requires_grad
+        assert_same_bits(kept.detach(), plain)
+
+
+@pytest.mark.parametrize("name", ["svdvals", "eigvalsh", "householder_product"])
+def test_what_the_derivative_reads_outlives_the_memory(name):
+    """Of a matrix that is overwritten between the two passes."""
+    tau = tandem.full((3,), 0.5, dtype=F64, requires_grad=True)
+    f = (lambda x: linalg.householder_product(x, tau)) if name == "householder_product" else getattr(linalg, name)
+    x = tandem.randn(4, 4, dtype=F64)
+    leaf, kept = x.clone().requires_grad_(), x.clone().requires_grad_()
+    written = leaf * 1
+    (expected,) = tandem.autograd.grad(f(kept * 1).square().sum(), kept)
+    loss = f(written).square().sum()
+    with tandem.no_grad():
+        written.zero_()
+    (got,) = tandem.autograd.grad(loss, leaf)
+    assert_same_bits(got, expected)
+
+
+@pytest.mark.parametrize("m, n, k", [(4, 4, 4), (6, 3, 2), (5, 4, 1)])
+def test_derivatives_of_products_of_reflections(m, n, k):
+    a = tandem.randn(2, m, n, dtype=F64, requires_grad=True)
+    tau = tandem.rand(2, k, dtype=F64, requires_grad=True)
+    assert tandem.autograd.gradcheck(linalg.householder_product, (a, tau))
+    assert tandem.autograd.gradgradcheck(linalg.householder_product, (a, tau))
