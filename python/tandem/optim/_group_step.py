@@ -104,6 +104,19 @@ def state_scalar(value: float, param: Tensor) -> Tensor:
 _grad = operator.attrgetter("grad")
 
 
+def _rounds(params: list[Tensor], grads: list[Any]) -> list[tuple[list[Tensor], list[Any]]]:
+    """Lists without repeats: what comes twice is updated twice, each time from what the update before left."""
+    rounds: list[tuple[list[Tensor], list[Any]]] = []
+    seen: dict[int, int] = {}
+    for param, grad in zip(params, grads, strict=True):
+        number = seen[id(param)] = seen.get(id(param), -1) + 1
+        if number == len(rounds):
+            rounds.append(([], []))
+        rounds[number][0].append(param)
+        rounds[number][1].append(grad)
+    return rounds
+
+
 class GroupOptimizer(Optimizer):
     """An optimizer that updates a group at a time.
 
@@ -132,12 +145,13 @@ class GroupOptimizer(Optimizer):
         if any(map(operator.is_, grads, itertools.repeat(None))):
             params = [p for p, g in zip(params, grads, strict=True) if g is not None]
             grads = [g for g in grads if g is not None]
-        if not params:
-            return
-        step = GroupStep(group, params, grads, self._states_of(params, group))
-        if self.counts:
-            step.run("count_update", step["step"])
-        self._update(step, group)
+        # Without counts the one operation on the whole lists goes through repeats one after another.
+        for some, theirs in _rounds(params, grads) if self._repeats and self.counts else ((params, grads),):
+            if some:
+                step = GroupStep(group, some, theirs, self._states_of(some, group))
+                if self.counts:
+                    step.run("count_update", step["step"])
+                self._update(step, group)
 
     def _states_of(self, params: list[Tensor], group: dict[str, Any]) -> list[dict[str, Any]]:
         """The state of each of `params`, made where there is none."""

@@ -135,6 +135,7 @@ class Optimizer:
     _step_was_called = False  # for the schedules' warning about the order of calls
     #: Does `step` change nothing but parameters and tensors of their state, once these are there?
     _in_tensors: ClassVar[bool] = False
+    _repeats = False  # does a group hold a parameter twice?
     _step_pre_hooks = _HooksWhenAsked()
     _step_post_hooks = _HooksWhenAsked()
     _state_dict_pre_hooks = _HooksWhenAsked()
@@ -190,6 +191,7 @@ class Optimizer:
             for name, default in self.__dict__.get("defaults", {}).items():
                 if default is not required:
                     group.setdefault(name, default)
+        self._repeats = any(_has_repeats(group["params"]) for group in self.param_groups)
         for state in self.state.values():
             if isinstance(state, dict) and isinstance(state.get("step"), (int, float)):
                 state["step"] = tandem.tensor(float(state["step"]), dtype=tandem.float32)
@@ -227,7 +229,8 @@ class Optimizer:
             params.append(item)
         if names and len(names) != len(params):
             raise ValueError("all optimizer params should be with/without names. Some param names are missing")
-        if len({id(p) for p in params}) != len(params):
+        if _has_repeats(params):
+            self._repeats = True
             warnings.warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error",
                 stacklevel=3,
@@ -329,10 +332,11 @@ class Optimizer:
         for hook in self._state_dict_pre_hooks.values():
             hook(self)
         numbers: dict[int, int] = {}
-        groups = []
+        groups: list[dict[str, Any]] = []
         for group in self.param_groups:
-            for param in group["params"]:
-                numbers.setdefault(id(param), len(numbers))
+            first = sum(len(packed["params"]) for packed in groups)
+            # Of a parameter that comes twice the number of its last place, as PyTorch numbers them.
+            numbers.update({id(p): i for i, p in enumerate(group["params"], first) if id(p) not in numbers})
             packed = {key: value for key, value in group.items() if key != "params"}
             packed["params"] = [numbers[id(param)] for param in group["params"]]
             groups.append(packed)
@@ -377,6 +381,10 @@ class Optimizer:
         self.__setstate__({"state": state, "param_groups": groups})
         for hook in self._load_post_hooks.values():
             hook(self)
+
+
+def _has_repeats(params: list[Any]) -> bool:
+    return len({id(p) for p in params}) != len(params)
 
 
 def _adapt(value: Any, param: Tensor | None, scalars: frozenset[str], name: str = "") -> Any:

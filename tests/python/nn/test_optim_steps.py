@@ -296,3 +296,66 @@ def test_lbfgs_errors_and_state():
     second.load_state_dict(first.state_dict())
     run(a, first, 2), run(c, second, 2)
     assert_same_bits(a.detach(), c.detach())
+
+
+@pytest.mark.parametrize("mode", ["eager", "lazy", "compiled"])
+@pytest.mark.parametrize("case", [case for case in CASES if KINDS.get(case, case) != "SGD"])  # of it the next test
+def test_a_parameter_that_comes_twice_is_updated_twice(case, mode):
+    """Each time from what the update before left, the count of steps included: as a step, and another one of it alone.
+    PyTorch's loop gives this; its lists and fused kernels count both steps first."""
+
+    def train(repeats):
+        p = tandem.tensor([[1.0, 2.0], [-0.5, 3.0]], requires_grad=True)
+        q = tandem.tensor([0.5], requires_grad=True)
+        if not repeats:
+            optimizer = make(case, [p, q])
+        else:
+            with pytest.warns(UserWarning, match="duplicate parameters"):
+                optimizer = make(case, [p, q, p])
+
+        def step(scale):
+            optimizer.zero_grad()
+            ((p * p).sum() * scale + (p * q).sum()).backward()
+            optimizer.step()
+            if not repeats:
+                q.grad = None
+                optimizer.step()
+
+        if mode == "compiled":
+            step = tandem.compile(step)
+        for i in range(4):
+            if mode == "lazy":
+                with tandem.lazy():
+                    step(i + 1.0)
+            else:
+                step(i + 1.0)
+        return [p, q, *(v for s in optimizer.state.values() for v in s.values())]
+
+    for ours, expected in zip(train(True), train(False), strict=True):
+        assert_same_bits(ours, expected)
+
+
+@pytest.mark.filterwarnings("ignore:optimizer contains a parameter group with duplicate")
+@pytest.mark.parametrize("form", [{}, {"foreach": True}, {"fused": True}, {"foreach": False}])
+def test_values_of_a_parameter_that_comes_twice(form):
+    """Those of PyTorch's loop after four steps; the number of such a parameter is that of its last place."""
+    for name, options, expected in [
+        ("SGD", {"momentum": 0.9}, [1.30165, 2.26661, -0.14578, 3.23157]),
+        ("SGD", {"momentum": 0.9, "nesterov": True}, [-0.58568, -1.11756, 0.21214, -1.64943]),
+        ("Adam", {}, [0.19625, 1.19812, 0.13293, 2.20095]),
+        ("AdamW", {"amsgrad": True}, [0.19117, 1.18486, 0.13227, 2.17969]),
+        ("Adagrad", {"lr_decay": 0.1}, [0.59431, 1.57809, -0.10263, 2.57316]),
+    ]:
+        p = tandem.tensor([[1.0, 2.0], [-0.5, 3.0]], requires_grad=True)
+        q = tandem.tensor([0.5], requires_grad=True)
+        optimizer = getattr(optim, name)([p, q, p], lr=0.1, **options, **form)
+        for i in range(4):
+            optimizer.zero_grad()
+            ((p * p).sum() * (i + 1) + (p * q).sum()).backward()
+            optimizer.step()
+            saved = optimizer.state_dict()
+            assert sorted(saved["state"]) == [1, 2] and saved["param_groups"][0]["params"] == [2, 1, 2]
+            restored = getattr(optim, name)([p, q, p], lr=1.0, **options, **form)
+            restored.load_state_dict(saved)
+            optimizer = restored
+        assert p.flatten().tolist() == pytest.approx(expected, abs=1e-5), name
