@@ -2,6 +2,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/host.h"
+#include "eager/ops.h"
 #include "eager/recorder.h"
 
 namespace tandem {
@@ -39,9 +40,10 @@ Tensor onHost(Scalar value, DType dtype) {
   case DType::Float16:
   case DType::BFloat16: {
     NoGrad noGrad;
+    const Tensor wide = onHost(value, DType::Float64);  // the recorder is told that the number is read
     Recorder* before = activeRecorder;
     activeRecorder = nullptr;
-    applyInto(t, OpCode::clone, {onHost(value, DType::Float64)});
+    applyInto(t, OpCode::clone, {wide});
     activeRecorder = before;
     break;
   }
@@ -52,6 +54,7 @@ Tensor onHost(Scalar value, DType dtype) {
 }  // namespace
 
 Tensor makeScalarTensor(Scalar value, DType dtype) {
+  if (value.slot >= 0 && activeRecorder != nullptr) return ops::full_plain(value, Dims{}, dtype);
   const Device place = currentDevice;
   const DeviceScope host{Device{}};
   Tensor t = onHost(value, dtype);

@@ -5,7 +5,8 @@
 
 namespace tandem {
 
-/// A 0-d tensor on the current device holding `value` (never pending).
+/// A 0-d tensor on the current device holding `value`; pending only if that is a number of the calls that are being
+/// recorded.
 Tensor makeScalarTensor(Scalar value, DType dtype);
 
 }  // namespace tandem

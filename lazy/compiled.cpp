@@ -52,12 +52,7 @@ bool CompiledTrace::holds(std::span<const Scalar> scalars) const {
   // Most are an argument or its negative: a rate, a factor.
   auto magnitude = [&](std::int32_t number) {
     const ScalarSlot* slot = &slots[static_cast<std::size_t>(number)];
-    auto isUnit = [&](std::int32_t k) {
-      const ScalarSlot& s = slots[static_cast<std::size_t>(k)];
-      return s.source == Source::Constant && std::abs(s.value.recorded()) == 1;
-    };
-    if (slot->source == Source::Neg || (slot->source == Source::Mul && isUnit(slot->b)))
-      slot = &slots[static_cast<std::size_t>(slot->a)];
+    if (slot->source == Source::Neg) slot = &slots[static_cast<std::size_t>(slot->a)];
     if (slot->source == Source::Argument) return std::abs(scalars[static_cast<std::size_t>(slot->a)].recorded());
     if (values.empty()) {
       PlanRun run{};

@@ -77,4 +77,15 @@ Scalar Session::arithmetic(char op, Scalar left, Scalar right) {
   return s;
 }
 
+Scalar Session::negated(const Scalar& s) {
+  ScalarSlot slot;
+  slot.source = ScalarSlot::Source::Neg;
+  slot.a = slotOf(s);
+  slot.value = Scalar(0.0);
+  Scalar negative(-s.recorded());
+  negative.slot = trace_.addSlot(slot);
+  negative.recording = number_;
+  return negative;
+}
+
 }  // namespace tandem::lazy

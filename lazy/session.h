@@ -158,6 +158,8 @@ class Session final : public Recorder {
   Scalar addScalarArgument(std::uint32_t number, double value);
   /// Arithmetic on run-time scalars; `op` one of + - * /.
   Scalar arithmetic(char op, Scalar left, Scalar right);
+  /// -s, which is no product: the sign of a NaN changes too.
+  Scalar negated(const Scalar& s);
 
   /// What is read at present through the tensor, as a value of the trace.
   ValueRef valueOf(const Tensor& t);

@@ -25,7 +25,7 @@ float fromBFloat16(std::uint16_t bits) { return std::bit_cast<float>(static_cast
 // Rounds to nearest, ties to even. A double goes through float rounded to odd, so that it is rounded once.
 std::uint16_t toBFloat16(double v) {
   float f = static_cast<float>(v);
-  if (f != f) return 0x7fc0;
+  if (f != f) return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(f) >> 16 | 0x40);  // as kernels do
   if (static_cast<double>(f) != v && std::isfinite(f)) {
     bool tooBig = std::abs(static_cast<double>(f)) > std::abs(v);
     auto bits = std::bit_cast<std::uint32_t>(f);

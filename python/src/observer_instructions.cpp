@@ -498,8 +498,7 @@ void Observer::unary(Frame& f, int op) {
   const Scalar* slot = slotOf(o);
   if (slot == nullptr) return binary(o, o);
   rest(o);
-  if (op == UNARY_NEGATIVE)
-    pending_[f.object] = {Pending::Do::Slot, f.next, f.depth, 0, session_.arithmetic('*', *slot, Scalar(-1.0)), {}};
+  if (op == UNARY_NEGATIVE) pending_[f.object] = {Pending::Do::Slot, f.next, f.depth, 0, session_.negated(*slot), {}};
 }
 
 void Observer::arithmetic(Frame& f, int how) {

@@ -294,3 +294,42 @@ def test_a_tensor_of_a_number_that_its_dtype_cannot_hold_is_infinite(make, dtype
     compiled, x = tandem.compile(body), tandem.ones(3)
     for number in (1.5, 2.5, -7e4, 1e300, float("nan"), -float("inf"), 3.0):
         assert_same_bits(compiled(x, number), body(x, number))
+
+
+# ---- numbers of which the bits matter -------------------------------------------------------------------------------
+
+NAN = float("nan")
+ODD = (NAN, -NAN, 2.0, -0.0, 0.0, math.inf, -math.inf, 5e-324, -1e-40, 3.5e38, 1 / 3, 7.0)
+SCALED = {
+    "-s": lambda x, s: x + -s,
+    "0 - s": lambda x, s: x * (0 - s),
+    "s * -1": lambda x, s: x + s * -1.0,
+    "-s, twice": lambda x, s: x * -operator.neg(s),
+    "alpha": lambda x, s: tandem.add(x, x, alpha=s),
+    "-alpha": lambda x, s: tandem.sub(x, x, alpha=-s),
+    "alpha in place": lambda x, s: x.clone().add_(x, alpha=s),
+    "rsub": lambda x, s: tandem.rsub(x, x, alpha=s),
+    "addcmul": lambda x, s: tandem.addcmul(x, x, x, value=s),
+    "lerp": lambda x, s: tandem.lerp(x, x + 1, s),
+    "index_fill": lambda x, s: x.index_fill(0, tandem.tensor([0]), s),
+    "full": lambda x, s: tandem.full_like(x, -s),
+    "tensor": lambda x, s: tandem.tensor(s, dtype=x.dtype),
+    "assignment": lambda x, s: operator.setitem(x, 0, s) or x,
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_arguments_that_are_nan_or_at_borders(name, dtype):
+    """A first call with NaN says nothing of the next number, and the sign of NaN is changed by `-` alone."""
+    f = SCALED[name]
+    for first in ODD:
+        compiled = tandem.compile(f)
+        for s in (first, *ODD):
+            x = tandem.tensor([1.5, -2.0, 0.0, 3.0, 1.0], dtype=getattr(tandem, dtype))
+            expected = attempt(f, x.clone(), s)
+            got = attempt(compiled, x.clone(), s)
+            if isinstance(expected, tandem.Tensor):
+                assert_same_bits(got, expected)
+            else:
+                assert (type(got), str(got)) == (type(expected), str(expected))
