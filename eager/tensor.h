@@ -99,8 +99,8 @@ class Tensor {
   [[nodiscard]] const Dims& shape() const { return impl_->shape; }
   [[nodiscard]] const Dims& strides() const { return impl_->strides; }
   [[nodiscard]] std::int64_t dim() const { return static_cast<std::int64_t>(impl_->shape.size()); }
-  /// Size of `dim`, which may be negative.
-  [[nodiscard]] std::int64_t size(std::int64_t d) const { return impl_->shape[wrapDim(d, dim())]; }
+  /// Size of `dim`, which may be negative. IndexError where there is no such dim.
+  [[nodiscard]] std::int64_t size(std::int64_t d) const { return impl_->shape[existingDim(d, dim())]; }
   [[nodiscard]] std::int64_t numel() const { return impl_->numel; }
   [[nodiscard]] DType dtype() const { return impl_->dtype; }
   [[nodiscard]] Device device() const { return impl_->device; }

@@ -39,14 +39,14 @@ constexpr ParamSpec sizeParams[] = {kSelf, {"dim", P::OptionalInt, true, false}}
 constexpr Signature sizeSigs[] = {{"size", sizeParams, [](ParsedArgs& a) -> PyObject* {
                                      const Tensor& t = a.tensor(0);
                                      if (!a.has(1)) return sizeObject(sized(t).shape());
-                                     std::int64_t d = wrapDim(a.integer(1), t.dim());
+                                     std::int64_t d = existingDim(a.integer(1), t.dim());
                                      return wrap(sized(t, d).shape()[static_cast<std::size_t>(d)]);
                                    }}};
 constexpr Signature strideSigs[] = {{"stride", sizeParams, [](ParsedArgs& a) -> PyObject* {
                                        const Tensor& t = a.tensor(0);
                                        if (a.has(1)) {
                                          return wrap(
-                                             t.strides()[static_cast<std::size_t>(wrapDim(a.integer(1), t.dim()))]);
+                                             t.strides()[static_cast<std::size_t>(existingDim(a.integer(1), t.dim()))]);
                                        }
                                        PyRef size(sizeObject(t.strides()));
                                        return PySequence_Tuple(size.get());

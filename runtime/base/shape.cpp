@@ -12,6 +12,12 @@ std::int64_t wrapDim(std::int64_t dim, std::int64_t rank) {
   return dim < 0 ? dim + range : dim;
 }
 
+std::int64_t existingDim(std::int64_t dim, std::int64_t rank) {
+  if (rank == 0) [[unlikely]]
+    fail<IndexError>("Dimension specified as ", dim, " but tensor has no dimensions");
+  return wrapDim(dim, rank);
+}
+
 Dims broadcastShapes(const char* op, DimsRef a, DimsRef b) {
   std::size_t rank = std::max(a.size(), b.size());
   Dims out(rank);

@@ -56,6 +56,8 @@ inline bool isContiguous(DimsRef shape, DimsRef strides) {
 }
 /// A dim in [-rank, rank) to [0, rank); a 0-d tensor counts as rank 1. IndexError with PyTorch's text otherwise.
 std::int64_t wrapDim(std::int64_t dim, std::int64_t rank);
+/// The same where a 0-d tensor has no dims.
+std::int64_t existingDim(std::int64_t dim, std::int64_t rank);
 /// Broadcast of two shapes; Error naming `op` and both shapes where they do not fit.
 Dims broadcastShapes(const char* op, DimsRef a, DimsRef b);
 /// Strides of a tensor (shape, strides) seen with the broadcast shape `to`: 0 along new and stretched dims.

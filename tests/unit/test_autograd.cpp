@@ -32,6 +32,14 @@ class Autograd : public ::testing::Test {
   void SetUp() override { autograd::install(); }
 };
 
+TEST(Tensor, HasNoSizeWithoutDims) {
+  const Tensor none = makeEmpty(DimsRef(), DType::Float32);
+  const Tensor pair = makeEmpty(Dims{2, 3}, DType::Float32);
+  EXPECT_EQ(pair.size(-2), 2);
+  for (const std::int64_t d : {0, -1, 1}) EXPECT_THROW(static_cast<void>(none.size(d)), IndexError);
+  for (const std::int64_t d : {2, -3}) EXPECT_THROW(static_cast<void>(pair.size(d)), IndexError);
+}
+
 TEST_F(Autograd, AccumulatesIntoLeaves) {
   Tensor x = vec({1, 2, 3}, true);
   backward(ops::sum(ops::mul(x, x)));

@@ -452,3 +452,11 @@ def test_frombuffer_is_a_leaf_that_may_require_a_gradient():
     assert x.is_leaf and x.requires_grad and not tandem.frombuffer(memory, dtype=tandem.float32).requires_grad
     with pytest.raises(RuntimeError, match="only Tensors of floating point"):
         tandem.frombuffer(memory, dtype=tandem.int32, requires_grad=True)
+
+
+@pytest.mark.parametrize("dim", [0, -1, 1])
+@pytest.mark.parametrize("method", ["size", "stride"])
+def test_tensors_without_dims_have_no_sizes(method, dim):
+    with pytest.raises(IndexError, match=f"Dimension specified as {dim} but tensor has no dimensions"):
+        getattr(tandem.tensor(1.0), method)(dim)
+    assert getattr(tandem.tensor(1.0), method)() == ()
