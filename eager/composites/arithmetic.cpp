@@ -30,6 +30,12 @@ void checkAlpha(const char* op, const Tensor& x, const Operand& other, const Sca
   needHeld(op, type, alpha);
 }
 
+/// What `sub` refuses.
+bool hasBool(const Tensor& x, const Operand& other) {
+  return x.dtype() == DType::Bool ||
+         (other.isTensor() ? other.tensor().dtype() == DType::Bool : other.scalar().kind == Scalar::Kind::Bool);
+}
+
 Tensor scaled(const Operand& x, const Scalar& by) {
   if (isOne(by)) return x.isTensor() ? x.tensor() : makeScalarTensor(x.scalar(), defaultDType());
   return mul(x, by);
@@ -44,7 +50,8 @@ Tensor plusMultiple(const Operand& x, const Operand& y, const Scalar& alpha) {
   FusedScope fused(x.isTensor() ? x.tensor() : y.tensor());
   auto tensorOf = [&](const Operand& o) { return o.isTensor() ? o.tensor() : makeScalarTensor(o.scalar(), type); };
   if (type == DType::Bool) return combine(x, mul(tensorOf(y), Scalar(alpha.asInt() != 0)));
-  if (!isHalf(type)) return combine(x, mul(tensorOf(y), alpha));
+  // In the dtype of the result from the start: the product of a narrower y would be rounded, or wrap around.
+  if (!isHalf(type)) return combine(x, mul(toDType(tensorOf(y), type), alpha));
   auto wide = [&](const Operand& o) { return toDType(toDType(tensorOf(o), type), DType::Float32); };
   return toDType(combine(wide(x), mul(wide(y), wide(alpha))), type);
 }
@@ -108,11 +115,11 @@ Tensor add_alpha(const Tensor& x, const Operand& other, Scalar alpha) {
 }
 Tensor sub_alpha(const Tensor& x, const Operand& other, Scalar alpha) {
   checkAlpha("sub", x, other, alpha);
-  return isOne(alpha) ? sub(x, other) : plusMultiple<sub>(x, other, alpha);
+  return isOne(alpha) || hasBool(x, other) ? sub(x, other) : plusMultiple<sub>(x, other, alpha);
 }
 Tensor rsub(const Tensor& x, const Operand& other, Scalar alpha) {
   checkAlpha("rsub", x, other, alpha);
-  return isOne(alpha) ? sub(other, x) : plusMultiple<sub>(other, x, alpha);
+  return isOne(alpha) || hasBool(x, other) ? sub(other, x) : plusMultiple<sub>(other, x, alpha);
 }
 Tensor div_rounding(const Operand& x, const Operand& other, std::optional<std::string_view> mode) {
   if (!mode) return div(x, other);
@@ -215,14 +222,14 @@ Tensor min_pair(const Tensor& x, const Tensor& y) { return minimum(x, y); }
 
 namespace {
 
-/// `compute` of the operands in one kernel; of one half type in float32, rounded once.
+/// `compute` of the operands, converted to the dtype of the result, in one kernel; of half types in float32, rounded
+/// once.
 template <class F>
-Tensor fusedTernary(const Tensor& x, const Tensor& a, const Operand& b, F compute) {
+Tensor fusedTernary(DType type, const Tensor& x, const Tensor& a, const Operand& b, F compute) {
   FusedScope fused(x);
-  bool half = isHalf(x.dtype()) && a.dtype() == x.dtype() && (!b.isTensor() || b.tensor().dtype() == x.dtype());
-  if (!half) return compute(x, a, b);
-  Tensor wide = b.isTensor() ? widened(b.tensor()) : Tensor();  // an Operand refers to it
-  return toDType(compute(widened(x), widened(a), b.isTensor() ? Operand(wide) : b), x.dtype());
+  auto converted = [&](const Tensor& t) { return widened(toDType(t, type)); };
+  const Tensor second = b.isTensor() ? converted(b.tensor()) : Tensor();  // an Operand refers to it
+  return toDType(compute(converted(x), converted(a), b.isTensor() ? Operand(second) : b), type);
 }
 
 }  // namespace
@@ -237,7 +244,7 @@ Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) 
     FusedScope fused(x);
     return add(x, mul(scaled(toDType(a, type), Scalar(value.asInt())), b));
   }
-  return fusedTernary(x, a, b, [&](const Tensor& sum, const Tensor& left, const Operand& right) {
+  return fusedTernary(type, x, a, b, [&](const Tensor& sum, const Tensor& left, const Operand& right) {
     return add(sum, mul(scaled(left, value), right));
   });
 }
@@ -246,8 +253,9 @@ Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) 
     fail("addcdiv: Integer division with addcdiv is no longer supported, but got tensor1 of ", dtypeName(a.dtype()),
          " and tensor2 of ", dtypeName(b.dtype()), ". Divide with a rounding mode and add, or convert one to floats.");
   const TensorMeta metas[] = {metaOf(x), metaOf(a), metaOf(b)};
-  needHeldFactor("addcdiv", resultType(metas), value);
-  return fusedTernary(x, a, b, [&](const Tensor& sum, const Tensor& top, const Operand& bottom) {
+  const DType type = resultType(metas);
+  needHeldFactor("addcdiv", type, value);
+  return fusedTernary(type, x, a, b, [&](const Tensor& sum, const Tensor& top, const Operand& bottom) {
     return add(sum, div(scaled(top, value), bottom));
   });
 }
@@ -259,7 +267,7 @@ Tensor lerp(const Tensor& x, const Tensor& end, const Operand& weight) {
     fail("lerp: expected dtype ", dtypeName(x.dtype()), " for `weight` but got dtype ",
          dtypeName(weight.tensor().dtype()));
   if (!weight.isTensor()) needHeldFactor("lerp", x.dtype(), weight.scalar());
-  return fusedTernary(x, end, weight, lerp_plain);
+  return fusedTernary(x.dtype(), x, end, weight, lerp_plain);
 }
 
 Tensor clamp(const Tensor& x, const std::optional<Operand>& from, const std::optional<Operand>& to) {

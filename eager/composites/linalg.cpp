@@ -249,6 +249,7 @@ Tensor linalg_matrix_rank_tol(const Tensor& a, const Operand& tol, bool hermitia
 
 Tensor linalg_cond(const Tensor& a, std::optional<double> p) {
   needMatrices("linalg.cond", a, "A");
+  if (a.numel() == 0) return zeros(batchOf(a), a.dtype());
   if (!p || std::abs(*p) == 2) {
     Tensor s = singularValuesOf(a);
     Tensor largest = select(s, -1, 0);
@@ -261,6 +262,8 @@ Tensor linalg_cond(const Tensor& a, std::optional<double> p) {
   return where(eq(info, 0), product, std::numeric_limits<double>::infinity());
 }
 Tensor linalg_cond_named(const Tensor& a, std::string_view p) {
+  needMatrices("linalg.cond", a, "A");
+  if (a.numel() == 0) return zeros(batchOf(a), a.dtype());
   needSquare("linalg.cond", a, "A");
   auto [inverse, info] = linalg_inv_ex(a, false);
   Tensor product = mul(matrix_norm(a, p, {}, false, {}), matrix_norm(inverse, p, {}, false, {}));

@@ -286,8 +286,7 @@ Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Flag average, Fla
 }
 
 Tensor cosine_similarity(const Tensor& x, const Tensor& y, std::int64_t dim, double eps) {
-  const TensorMeta metas[] = {metaOf(x), metaOf(y)};
-  const DType common = resultType(metas);
+  const DType common = promoteTypes(x.dtype(), y.dtype());  // of the broadcast vectors
   const DType wide = computeType(common);
   if (!isFloating(common))
     fail("cosine_similarity: expected common dtype to be floating point, yet common dtype is ", dtypeClassName(common));

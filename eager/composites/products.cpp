@@ -144,7 +144,7 @@ Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scal
   }
   needHeldFactors("addr", type, beta, alpha);
   FusedScope fused(x);
-  return withProduct(x, a, b, beta, alpha, outer);
+  return withProduct(toDType(x, type), toDType(a, type), toDType(b, type), beta, alpha, outer);
 }
 Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   needBatches("baddbmm", a, b);

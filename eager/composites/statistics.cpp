@@ -368,7 +368,7 @@ Tensor lcm(const Tensor& x, const Tensor& y) {
   auto [a, b] = integers("lcm", x, y);
   // lcm(0, 0) is 0.
   Tensor g = gcd_plain(a, b);
-  return mul(trunc_divide(abs(a), where(eq(g, 0), 1, g)), abs(b));
+  return abs(mul(trunc_divide(a, where(eq(g, 0), 1, g)), b));
 }
 
 }  // namespace tandem::ops
