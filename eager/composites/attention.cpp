@@ -1,5 +1,6 @@
 // scaled_dot_product_attention: brings its operands into the form of the primitive, [B, H, rows, width].
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "eager/compute_flags.h"
@@ -91,8 +92,12 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                                     double dropout, bool causal, std::optional<double> scale, bool grouped) {
   checkOperands(query, key, value);
-  if (causal && mask.defined())
-    fail("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
+  if (causal && mask.defined()) {
+    const Tensor before = tril(ones(Dims{query.size(-2), key.size(-2)}, DType::Bool), 0);
+    const Tensor both = mask.dtype() == DType::Bool ? logical_and(mask, before)
+                                                    : where(before, mask, -std::numeric_limits<double>::infinity());
+    return scaled_dot_product_attention(query, key, value, both, dropout, false, scale, grouped);
+  }
   if (dropout < 0 || dropout > 1) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", dropout);
   if (!isHalf(query.dtype())) return attend(query, key, value, mask, dropout, causal, scale, grouped, query.dtype());
   auto wide = [](const Tensor& x) { return x.defined() && x.dtype() != DType::Bool ? toDType(x, DType::Float32) : x; };

@@ -331,6 +331,12 @@ int tensorSetItem(PyObject* self, PyObject* index, PyObject* value) {
     std::optional<DeviceScope> there;
     if (otherDevices) [[unlikely]]
       there.emplace(t.device());
+    // A bool alone is no mask: all of the tensor, or nothing.
+    if (index == Py_False) return 0;
+    if (index == Py_True) {
+      writeView(t, ops::unsqueeze(t, 0), value);
+      return 0;
+    }
     Resolver r(t);
     r.resolve(index);
     if (!r.anyTensor()) {

@@ -469,7 +469,14 @@ class _InstanceNorm(_ChannelNorm):
         x = input.unsqueeze(0) if alone else input
         own = self.training or not self.track_running_stats
         y = F.instance_norm(
-            x, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum, self.eps
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            own,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
         )
         return y.squeeze(0) if alone else y
 

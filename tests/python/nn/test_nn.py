@@ -387,6 +387,13 @@ def test_layers_start_the_same_from_one_seed():
 # --- utilities ------------------------------------------------------------------------------------------------------
 
 
+def test_running_statistics_of_instances_without_momentum():
+    """None is 0 there, and no average over all batches."""
+    norm = nn.InstanceNorm1d(3, momentum=None, track_running_stats=True)
+    norm(tandem.randn(2, 3, 5) + 7)
+    assert norm.running_mean.tolist() == [0, 0, 0] and norm.running_var.tolist() == [1, 1, 1]
+
+
 @pytest.mark.parametrize("order", [1.0, 2.0, 3.0, math.inf])
 def test_clip_grad_norm(order):
     grads = [array(3, 2), array(4, seed=1) * 5]

@@ -440,3 +440,32 @@ def test_modules_without_initialisation():
         nn.utils.skip_init(nn.ReLU)
     with pytest.raises(RuntimeError, match="Expected a Module"):
         nn.utils.skip_init(dict)
+
+
+@pytest.mark.parametrize("orthogonal_map", ["matrix_exp", "cayley"])
+def test_a_map_without_an_inverse_starts_from_the_weight_itself(orthogonal_map):
+    layer = nn.Linear(3, 3)
+    start = layer.weight.detach().clone()
+    nn.utils.parametrizations.orthogonal(layer, orthogonal_map=orthogonal_map, use_trivialization=False)
+    assert_same_bits(layer.parametrizations.weight.original.detach(), start)
+    assert tandem.allclose(layer.weight @ layer.weight.T, tandem.eye(3), atol=1e-5)
+    with pytest.raises(NotImplementedError, match="not possible to assign"):
+        layer.weight = start
+
+
+NORMS = {2.0: 500.0, 1.0: 700.0, 3.0: 449.7941, 0.0: 2.0, float("inf"): 400.0, -float("inf"): 300.0, -1.0: 171.428571}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("order", NORMS)
+def test_total_norms_of_any_order_and_dtype(order, dtype):
+    """Squares of half types are not held by them."""
+    total = nn.utils.get_total_norm([tandem.tensor([v], dtype=getattr(tandem, dtype)) for v in (300.0, -400.0)], order)
+    assert total.dtype == getattr(tandem, dtype)
+    assert total.item() == pytest.approx(NORMS[order], rel=5e-3 if dtype == "bfloat16" else 1e-3)
+    if 0 <= order < float("inf"):
+        assert nn.utils.get_total_norm([tandem.zeros(0), tandem.tensor([3.0])], order).item() == (3 if order else 1)
+    p = nn.Parameter(tandem.zeros(2, dtype=getattr(tandem, dtype)))
+    p.grad = tandem.tensor([300.0, 400.0], dtype=p.dtype)
+    nn.utils.clip_grad_norm_(p, 5.0)
+    assert p.grad.tolist() == pytest.approx([3, 4], rel=1e-2)

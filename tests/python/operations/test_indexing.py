@@ -379,3 +379,18 @@ def test_a_repeated_value_is_read_before_it_is_overwritten(mode):
     assert run_in(mode, lambda: last_row(tandem.tensor([3.0, 4.0, 5.0, 6.0]))).tolist() == [5, 6, 5, 6]
     with pytest.raises(RuntimeError, match="single memory location"):
         run_in(mode, lambda: shifted(tandem.tensor([3.0, 4.0, 5.0, 6.0])))
+
+
+def test_a_bool_alone_assigns_all_or_nothing(mode):
+    """Converted and broadcast, as an assignment to a slice is."""
+
+    def f(value, index):
+        x = tandem.zeros(2, 3, dtype=tandem.float64)
+        x[index] = value
+        return x
+
+    row = tandem.tensor([1, 2, 3], dtype=tandem.int32)
+    assert run_in(mode, f, row, True).tolist() == [[1, 2, 3]] * 2
+    assert run_in(mode, f, tandem.tensor([2.5]), True).tolist() == [[2.5] * 3] * 2
+    assert run_in(mode, f, tandem.ones(1, 1, 1, 2, 3), True).tolist() == [[1] * 3] * 2
+    assert run_in(mode, f, row, False).tolist() == [[0] * 3] * 2

@@ -36,13 +36,12 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return tandem.tensor(0.0)
-    if norm_type == float("inf"):
-        total = _stacked([tandem.abs(t.detach()).amax() for t in tensors]).amax()
-    elif norm_type == 2.0:
+    if norm_type == 2.0 and all(t.dtype in (tandem.float32, tandem.float64) for t in tensors):
         squares = [(t * t).sum() for t in (t.detach() for t in tensors)]
         total = tandem.sqrt(_stacked(squares).sum())
     else:
-        total = _stacked([(tandem.abs(t.detach()) ** norm_type).sum() for t in tensors]).sum() ** (1.0 / norm_type)
+        norm = tandem.linalg.vector_norm  # of half types it adds in float32
+        total = norm(_stacked([norm(t.detach(), norm_type) for t in tensors]), norm_type)
     if error_if_nonfinite and not bool((tandem.abs(total) < float("inf")).item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "

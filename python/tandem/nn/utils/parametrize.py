@@ -87,7 +87,8 @@ class ParametrizationList(ModuleList):
         with tandem.no_grad():
             for module in reversed(self):
                 if hasattr(module, "right_inverse"):
-                    start = _right_inverse(module, start)
+                    with contextlib.suppress(NotImplementedError):  # what it has no inverse for is the value itself
+                        start = _right_inverse(module, start)
         if not isinstance(start, Tensor) and not isinstance(start, (list, tuple)):
             raise ValueError(
                 "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
