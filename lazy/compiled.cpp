@@ -1,7 +1,6 @@
 #include "lazy/compiled.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "autograd/autograd.h"
@@ -44,32 +43,6 @@ void CompiledTrace::advance(Generator& g) const {
 TensorImpl* CompiledTrace::inputOf(const Source& s, std::span<const Tensor> arguments) {
   TensorImpl* t = tensorAt(s.outer, arguments);
   return s.grad ? metaOf(t)->grad.impl() : t;
-}
-
-bool CompiledTrace::holds(std::span<const Scalar> scalars) const {
-  using Source = ScalarSlot::Source;
-  std::vector<Scalar> values;
-  // Most are an argument or its negative: a rate, a factor.
-  auto magnitude = [&](std::int32_t number) {
-    const ScalarSlot* slot = &slots[static_cast<std::size_t>(number)];
-    if (slot->source == Source::Neg) slot = &slots[static_cast<std::size_t>(slot->a)];
-    if (slot->source == Source::Argument) return std::abs(scalars[static_cast<std::size_t>(slot->a)].recorded());
-    if (values.empty()) {
-      PlanRun run{};
-      run.arguments = scalars;
-      values.resize(slots.size());
-      evaluateSlots(slots, run, values);
-    }
-    return std::abs(values[static_cast<std::size_t>(number)].recorded());
-  };
-  try {
-    return std::ranges::all_of(boundedScalars, [&](const auto& bound) {
-      const double v = magnitude(bound.first);
-      return !std::isfinite(v) || v <= bound.second;
-    });
-  } catch (const ValueError&) {
-    return false;  // the body says what is wrong
-  }
 }
 
 bool CompiledTrace::fits(std::span<const Tensor> arguments) const {

@@ -18,6 +18,7 @@
 #include "autograd/template.h"
 #include "eager/generator.h"
 #include "eager/tensor.h"
+#include "lazy/call_numbers.h"
 #include "lazy/placed.h"
 #include "runtime/base/index_table.h"
 #include "runtime/plan/plan.h"
@@ -95,7 +96,8 @@ struct CompiledTrace {
   /// Scalar arguments whose values the function asked for, and what they were.
   std::vector<std::pair<std::uint32_t, Scalar>> guardedScalars;
   /// Slots of numbers that a dtype had to hold, and the largest that it holds.
-  std::vector<std::pair<std::int32_t, double>> boundedScalars;
+  CallNumbers::Bounds boundedScalars;
+  CallNumbers numbers;
   /// The sizes that depend on data which it was traced for; a run that meets others throws SizeChanged.
   std::vector<std::int64_t> sizes;
 
@@ -111,8 +113,6 @@ struct CompiledTrace {
   void advance(Generator& g) const;
   /// Do the `.grad` attributes look as they did when it was traced, and is no memory shared that was not?
   [[nodiscard]] bool fits(std::span<const Tensor> arguments) const;
-  /// Are the numbers of a call with these run-time scalars within their bounds?
-  [[nodiscard]] bool holds(std::span<const Scalar> scalars) const;
   /// Calls `visit` with the tensor of every input of a call, constants left out.
   template <class F>
   void visitInputs(std::span<const Tensor> arguments, F&& visit) const {

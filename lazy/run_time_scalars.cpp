@@ -5,6 +5,14 @@
 
 namespace tandem::lazy {
 
+namespace {
+/// What a slot is while tracing, as a constant.
+Scalar asConstant(Scalar s) {
+  s.slot = -1;
+  return s;
+}
+}  // namespace
+
 double Session::guardScalar(const Scalar& s) {
   if (!tracing_ || s.slot < 0 || s.recording != number_) return s.recorded();
   // Which arguments the slot was computed from, and its value now.
@@ -30,62 +38,35 @@ void Session::boundScalar(const Scalar& s, double most) {
   if (tracing_ && s.recording == number_) boundedScalars_.emplace(s.slot, most);
 }
 
-Scalar Session::addScalarArgument(std::uint32_t number, double value) {
-  scalarArguments_.emplace_back(value);
-  ScalarSlot slot;
-  slot.source = ScalarSlot::Source::Argument;
-  slot.a = static_cast<std::int32_t>(number);
-  slot.value = Scalar(value);
-  Scalar s(value);
-  s.slot = trace_.addSlot(slot);
-  s.recording = number_;
-  return s;
+Scalar Session::addSlot(ScalarSlot slot, Scalar now) {
+  slot.value = now;
+  now.slot = trace_.addSlot(slot);
+  now.recording = number_;
+  return now;
 }
 
-Scalar Session::arithmetic(char op, Scalar left, Scalar right) {
-  using Source = ScalarSlot::Source;
-  const double a = left.recorded();
-  const double b = right.recorded();
-  ScalarSlot slot;
-  double value = 0;
-  switch (op) {
-  case '+':
-    slot.source = Source::Add;
-    value = a + b;
-    break;
-  case '-':
-    slot.source = Source::Sub;
-    value = a - b;
-    break;
-  case '*':
-    slot.source = Source::Mul;
-    value = a * b;
-    break;
-  case '/':
-    slot.source = Source::Div;
-    value = a / b;
-    break;
-  default:
-    fail<InternalError>("no scalar operation ", op);
+Scalar Session::addScalarArgument(std::uint32_t number, Scalar value) {
+  scalarArguments_.push_back(value);
+  return addSlot({ScalarSlot::Source::Argument, {}, static_cast<std::int32_t>(number), -1}, value);
+}
+
+std::optional<Scalar> Session::arithmetic(ScalarSlot::Source source, Scalar left, Scalar right) {
+  try {
+    const Scalar now = computeSlot(source, asConstant(left), asConstant(right));
+    return addSlot({source, {}, slotOf(left), slotOf(right)}, now);
+  } catch (const ValueError&) {
+    return std::nullopt;
   }
-  slot.a = slotOf(left);
-  slot.b = slotOf(right);
-  slot.value = Scalar(0.0);
-  Scalar s(value);
-  s.slot = trace_.addSlot(slot);
-  s.recording = number_;
-  return s;
 }
 
-Scalar Session::negated(const Scalar& s) {
-  ScalarSlot slot;
-  slot.source = ScalarSlot::Source::Neg;
-  slot.a = slotOf(s);
-  slot.value = Scalar(0.0);
-  Scalar negative(-s.recorded());
-  negative.slot = trace_.addSlot(slot);
-  negative.recording = number_;
-  return negative;
+bool Session::compare(ScalarCondition::Is is, const Scalar& left, const Scalar& right) {
+  try {
+    const bool holds = ScalarCondition::compare(is, asConstant(left), asConstant(right));
+    conditions_.push_back({is, slotOf(left), slotOf(right), holds});
+    return true;
+  } catch (const ValueError&) {
+    return false;
+  }
 }
 
 }  // namespace tandem::lazy

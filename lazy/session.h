@@ -34,6 +34,7 @@
 #include "eager/generator.h"
 #include "eager/recorder.h"
 #include "ir/trace/trace.h"
+#include "lazy/call_numbers.h"
 #include "lazy/content.h"
 #include "lazy/following.h"
 #include "runtime/base/index_table.h"
@@ -155,11 +156,13 @@ class Session final : public Recorder {
   }
 
   /// A run-time scalar: argument `number` of the call, `value` while tracing.
-  Scalar addScalarArgument(std::uint32_t number, double value);
-  /// Arithmetic on run-time scalars; `op` one of + - * /.
-  Scalar arithmetic(char op, Scalar left, Scalar right);
-  /// -s, which is no product: the sign of a NaN changes too.
-  Scalar negated(const Scalar& s);
+  Scalar addScalarArgument(std::uint32_t number, Scalar value);
+  /// Python's arithmetic on run-time scalars (`right` is not looked at where it is on one); nothing where the result is
+  /// none, or an error.
+  std::optional<Scalar> arithmetic(ScalarSlot::Source source, Scalar left, Scalar right);
+  /// The trace then holds for calls only in which the two compare as they do now. False where that cannot be said.
+  bool compare(ScalarCondition::Is is, const Scalar& left, const Scalar& right);
+  [[nodiscard]] const std::vector<ScalarCondition>& conditions() const { return conditions_; }
 
   /// What is read at present through the tensor, as a value of the trace.
   ValueRef valueOf(const Tensor& t);
@@ -187,6 +190,7 @@ class Session final : public Recorder {
     return known == inputNumbers_.kNone || !inputs_[known].placed.defined();
   }
   std::int32_t slotOf(const Scalar& s);
+  Scalar addSlot(ScalarSlot slot, Scalar now);
   std::int32_t inputOf(const Tensor& t);
   void note(const Tensor& t);
   /// Is all of `value` what is read at present through the tensor?
@@ -295,6 +299,7 @@ class Session final : public Recorder {
   std::vector<Scalar> scalarArguments_;
   std::set<std::uint32_t> guardedScalars_;
   std::set<std::pair<std::int32_t, double>> boundedScalars_;
+  std::vector<ScalarCondition> conditions_;
   std::vector<std::int64_t> learntSizes_;
   static constexpr int kMostReads = 16;  // each runs what it needs once more
   int reads_ = 0;

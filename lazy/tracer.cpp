@@ -38,7 +38,7 @@ void Tracer::stop() {
 
 Tracer::~Tracer() { stop(); }
 
-Scalar Tracer::scalar(double value) { return session_->addScalarArgument(numScalars_++, value); }
+Scalar Tracer::scalar(Scalar value) { return session_->addScalarArgument(numScalars_++, value); }
 
 Tracer::Grad& Tracer::gradOf(TensorImpl* tensor) {
   for (auto& s : grads_)
@@ -386,6 +386,9 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   c->sizes = session_->learntSizes();
   for (auto k : session_->guardedScalars()) c->guardedScalars.emplace_back(k, scalars[k]);
   c->boundedScalars.assign(session_->boundedScalars().begin(), session_->boundedScalars().end());
+  std::vector<std::int32_t> numbers;
+  for (const Scalar& s : numbers_) numbers.push_back(s.slot);
+  c->numbers = CallNumbers(c->slots, c->boundedScalars, session_->conditions(), std::move(numbers));
 
   if (!dry) session_->run(*c->plan, fresh, scalars);
   return c;

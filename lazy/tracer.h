@@ -28,7 +28,7 @@ class Tracer final : public GradObserver {
   /// it is another window on memory that was met before, unless that is taken `whole`.
   void addArgument(const Tensor& t, bool whole);
   /// The next run-time scalar argument.
-  Scalar scalar(double value);
+  Scalar scalar(Scalar value);
   /// Ends the recording of a body whose calls a plan may stand for, compiles it, and, unless it is `dry`, runs it for
   /// the first time: `outputs` become real. After a dry one comes `undo`, and the outputs have no elements. `known`
   /// gives, for a tensor that the body used, one that a later call finds and that has the same memory; null if there is
@@ -40,6 +40,8 @@ class Tracer final : public GradObserver {
   /// Before `finish`: sets to None the gradients that the body leaves in tensors whose earlier gradients it did not
   /// look at, and in arguments, which have none before. Later calls of the body see no difference.
   void dropGrads();
+  /// Before `finish`: run-time scalars that calls compute for their results, in this order.
+  void keepNumbers(std::vector<Scalar> numbers) { numbers_ = std::move(numbers); }
   /// Ends the recording of any other body, and runs what was recorded.
   void flush();
   /// The run failed in `finish`, before anything that others can see was written: takes back `.grad` attributes and
@@ -109,6 +111,7 @@ class Tracer final : public GradObserver {
   std::uint64_t firstSequence_;
   GeneratorStates generators_;  // before the body
   std::uint32_t numScalars_ = 0;
+  std::vector<Scalar> numbers_;  // that calls compute for their results
   Recorder* recorderBefore_;
   GradObserver* observerBefore_;
   bool recording_ = true;

@@ -5,6 +5,7 @@
 
 #include "python/src/convert.h"
 #include "python/src/py_tensor.h"
+#include "python/src/tracked_numbers.h"
 
 namespace tandem::python::rules {
 
@@ -114,6 +115,32 @@ void weighs(Observer& o, Args args, Py_ssize_t n) {
     }
   }
 }
+namespace {
+/// The first of several numbers than which no other is less, or greater, is one of them: which one, the trace holds
+/// for.
+bool choosesNumber(Observer& o, Args args, Py_ssize_t n, ScalarCondition::Is better) {
+  auto number = [](PyObject* a) { return isFloat(a) || isInt(a) || PyBool_Check(a); };
+  if (n < 2 || !std::all_of(args, args + n, number)) return false;
+  PyObject* best = args[0];
+  for (Py_ssize_t i = 1; i < n; ++i) {
+    const bool own = o.slotOf(args[i]) != nullptr || o.slotOf(best) != nullptr;
+    if (own && !o.compares(better, args[i], best)) return false;
+    const int is = PyObject_RichCompareBool(args[i], best, better == ScalarCondition::Is::Less ? Py_LT : Py_GT);
+    if (is > 0) best = args[i];
+  }
+  return true;
+}
+}  // namespace
+void leastOf(Observer& o, Args args, Py_ssize_t n) {
+  if (!choosesNumber(o, args, n, ScalarCondition::Is::Less)) weighs(o, args, n);
+}
+void greatestOf(Observer& o, Args args, Py_ssize_t n) {
+  if (!choosesNumber(o, args, n, ScalarCondition::Is::Greater)) weighs(o, args, n);
+}
+/// An operation each of whose numbers is an operand.
+void scales(Observer& o, Args args, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n; ++i) o.factor(args[i]);
+}
 void weighsFloats(Observer& o, Args args, Py_ssize_t n) {
   if (n > 0 && Py_TYPE(args[0]) == &PyMap_Type) return o.refuse("items made by a function are weighed");
   weighs(o, args, n);
@@ -176,7 +203,7 @@ void asksIdentity(Observer& o, Args args, Py_ssize_t n) {
   if (n == 1) o.hashOf(args[0]);
 }
 void appends(Observer& o, Args args, Py_ssize_t n) {
-  if (n == 2) o.append(args[0], args[1]);
+  if (n == 2) o.append(args[0]);
 }
 void updates(Observer& o, Args args, Py_ssize_t n) {
   mutates(o, args, n);

@@ -25,6 +25,19 @@ void handsItemsOn(Observer& o, Args args, Py_ssize_t n);
 void iteratesNumbers(Observer& o, Args args, Py_ssize_t n);
 void iterates(Observer& o, Args args, Py_ssize_t n);
 void weighs(Observer& o, Args args, Py_ssize_t n);
+/// `min` and `max`.
+void leastOf(Observer& o, Args args, Py_ssize_t n);
+void greatestOf(Observer& o, Args args, Py_ssize_t n);
+/// Arithmetic of one number, and of two.
+template <ScalarSlot::Source source>
+void ofNumber(Observer& o, Args args, Py_ssize_t n) {
+  if (n != 1 || !o.computes(source, args[0], args[0])) pure(o, args, n);
+}
+template <ScalarSlot::Source source>
+void ofNumbers(Observer& o, Args args, Py_ssize_t n) {
+  if (n != 2 || !o.computes(source, args[0], args[1])) pure(o, args, n);
+}
+void scales(Observer& o, Args args, Py_ssize_t n);
 /// `weighs` by C code that reads floats itself.
 void weighsFloats(Observer& o, Args args, Py_ssize_t n);
 void asksEach(Observer& o, Args args, Py_ssize_t n);

@@ -18,6 +18,7 @@ struct CallSignature {
   std::string key;
   std::vector<Tensor> tensors;
   std::vector<Scalar> scalars;  // float arguments, not those inside containers
+  std::vector<Scalar> numbers;  // what an entry that fits computes of them (lazy/call_numbers.h)
   /// Places of tensors whose storages are taken whole, so that offset and size count.
   const std::set<std::size_t>* whole = nullptr;
   /// Tuples, lists, dicts and tensors that the key describes; where they are asked for.

@@ -133,15 +133,24 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, std::si
     if (place.get() == nullptr) observer.refuse("what it assigned is gone");
     entry->identities.push_back(place.owner);
   }
-  entry->results = ResultTree::of(entry->withAssigned(PyRef::borrow(result)).get(), outputs, observer);
+  std::vector<Scalar> numbers;
+  entry->results = ResultTree::of(entry->withAssigned(PyRef::borrow(result)).get(), outputs, numbers, observer);
+  active.tracer->keepNumbers(std::move(numbers));
   observer.forgetReads();
   observer.checkRestored();
   if (observer.proved())
     if (const std::string changed = observer.guards().broken(); !changed.empty()) observer.refuseChange(changed);
   if (observer.lends()) observer.refuse("a module is left with what it was lent");
-  for (std::size_t i = 0; i < active.sources.size(); ++i)
-    if (const auto now = active.sources[i].read(); !now || now->bits() != active.values[i].bits())
-      observer.refuse("it changes a number that it reads");
+  for (std::size_t i = 0; i < active.sources.size(); ++i) {
+    const NumberSource& source = active.sources[i];
+    const auto now = source.read();
+    if (now && now->bits() == active.values[i].bits()) continue;
+    const bool left =
+        source.item < 0 &&
+        std::ranges::any_of(
+            entry->assigned, [&](const AssignedPlace& place) { return place.place().sameAs(source.place); });
+    if (!left) observer.refuse("it changes a number that it reads");
+  }
   for (std::size_t i = 0; i < call.tensors.size(); ++i) {
     if (!observer.makesLeafOf(call.tensors[i].impl())) continue;
     if (i >= numOwn) observer.refuse("requires_grad_() of a tensor that is kept from call to call");
@@ -314,21 +323,28 @@ void forget(Function& f, const std::string& key) {
   if (it->second.empty()) f.entries.erase(it);
 }
 
-void keep(Function& f, const std::string& key, std::shared_ptr<Entry> entry) {
+/// False, and the entry is not kept, where it is one of many that no call meets again.
+bool keep(Function& f, const std::string& key, std::shared_ptr<Entry> entry) {
   entry->lastUse = ++f.clock;
   auto& known = f.entries[key];
+  auto once = [](const auto& e) { return e->heldOnce(); };
+  if (once(entry) && std::ranges::count_if(known, once) >= static_cast<std::ptrdiff_t>(kMostHeldOnce)) {
+    f.numEntries -= std::erase_if(known, once);
+    return false;
+  }
   known.insert(known.begin(), std::move(entry));
   ++f.numEntries;
   if (known.size() > kMostEntries) {
     known.pop_back();
     --f.numEntries;
   }
-  if (f.numEntries <= kMostOfAll) return;
+  if (f.numEntries <= kMostOfAll) return true;
   auto oldest = f.entries.end();
   for (auto it = f.entries.begin(); it != f.entries.end(); ++it)
     if (oldest == f.entries.end() || it->second.front()->lastUse < oldest->second.front()->lastUse) oldest = it;
   f.numEntries -= oldest->second.size();
   f.entries.erase(oldest);
+  return true;
 }
 
 /// The result of the plan of an entry that fits the call; null if there is none. `leaves`, which may be null,
@@ -355,8 +371,9 @@ PyObject* replay(Function& f, CallSignature& call, ArgumentLeaves* leaves, const
       if (!entry->warnings.empty() && !std::exchange(warned, true) && !checksCompiled()) entry->warn();
       std::vector<Tensor> results = entry->trace->run(call.tensors, call.scalars);
       entry->lastUse = ++f.clock;
+      entry->met = true;
       f.budget.replayed();
-      PyRef built(entry->finish(results));
+      PyRef built(entry->finish(results, call.numbers));
       if (leaves != nullptr) leaves->keep();
       return check ? compare(*check, *entry, built, before, body) : built.release();
     } catch (const SizeChanged& changed) {
@@ -419,8 +436,8 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
     if (!Observer::possible() || !f.budget.allows()) return record(f, args, numArgs, keywords, call.key).release();
     std::shared_ptr<Entry> made;
     PyRef result = watch(f, call, args, numArgs, keywords, made);
-    f.budget.watched(made != nullptr || f.learnt);
-    if (made != nullptr) keep(f, call.key, std::move(made));
+    const bool kept = made != nullptr && keep(f, call.key, std::move(made));
+    f.budget.watched(kept || f.learnt);
     return result.release();
   });
 }

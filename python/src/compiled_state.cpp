@@ -21,14 +21,14 @@ bool Entry::fits(CallSignature& call) {
   return false;
 }
 
-bool Entry::valuesFit(const CallSignature& call) const {
+bool Entry::valuesFit(CallSignature& call) const {
   for (const auto& g : zeros) {
     std::optional<Scalar> number = g.number.read();
     if (!number || (number->asDouble() == 0) != g.zero) return false;
   }
   return std::ranges::all_of(trace->guardedScalars,
                              [&](const auto& g) { return call.scalars[g.first].bits() == g.second.bits(); }) &&
-         (trace->boundedScalars.empty() || trace->holds(call.scalars));
+         (trace->numbers.empty() || trace->numbers.compute(call.scalars, call.numbers));
 }
 
 PyObject* Entry::assign(const PyRef& built) const {

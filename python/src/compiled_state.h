@@ -34,15 +34,19 @@ struct Entry {
   std::vector<std::string> warnings;    // that the body shows
   std::vector<std::size_t> leaves;      // arguments that the body makes require grad (ArgumentLeaves), increasing
   std::uint64_t lastUse = 0;
+  bool met = false;  // by a call after the one that it was made of
 
+  /// Does it hold for one value of some number alone, which no call had again?
+  [[nodiscard]] bool heldOnce() const { return !met && !trace->guardedScalars.empty(); }
   /// Does it stand for this call? Adds to it the tensors and numbers that it reads elsewhere.
   [[nodiscard]] bool fits(CallSignature& call);
   [[nodiscard]] bool dead() const {
     return guards.dead() || std::ranges::any_of(identities, [](const Held& h) { return h.dead(); });
   }
-  /// What a call returns, a new reference, made of the plan's tensors. Sets what the body assigns.
-  [[nodiscard]] PyObject* finish(const std::vector<Tensor>& tensors) const {
-    return assigned.empty() ? results.build(tensors) : assign(PyRef(results.build(tensors)));
+  /// What a call returns, a new reference, made of the plan's tensors and the call's numbers. Sets what the body
+  /// assigns.
+  [[nodiscard]] PyObject* finish(const std::vector<Tensor>& tensors, std::span<const Scalar> numbers) const {
+    return assigned.empty() ? results.build(tensors, numbers) : assign(PyRef(results.build(tensors, numbers)));
   }
   /// `result` and, behind it in a tuple, what the places hold now that a call assigns; itself where there are none.
   [[nodiscard]] PyRef withAssigned(const PyRef& result) const;
@@ -55,11 +59,13 @@ struct Entry {
 
  private:
   [[nodiscard]] PyObject* assign(const PyRef& built) const;
-  [[nodiscard]] bool valuesFit(const CallSignature& call) const;
+  [[nodiscard]] bool valuesFit(CallSignature& call) const;
 };
 
 /// Of one signature: traces differ by guards and by sizes that depend on data, of which there may be very many.
 constexpr std::size_t kMostEntries = 64;
+/// Of those, traces of one value of a number that was not met again: it seems that it never is.
+constexpr std::size_t kMostHeldOnce = 16;
 /// Of one function, over all signatures.
 constexpr std::size_t kMostOfAll = 256;
 

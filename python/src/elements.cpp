@@ -254,8 +254,9 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
   if (isTensor(data)) return makeCopy(autograd::detach(tensorOf(data)), dtype);
   if (const Scalar* slot = trackedSlot(data)) {
     // What a floating dtype cannot hold is infinite, as for other elements; `full` refuses it.
-    const DType of = dtype.value_or(defaultDType());
-    return isFloating(of) ? ops::full_plain(*slot, Dims{}, of) : ops::full(Dims{}, *slot, of);
+    const DType of = dtype.value_or(slot->isFloat() ? defaultDType() : DType::Int64);
+    const bool held = isFloating(of) || (of == DType::Int64 && !slot->isFloat());
+    return held ? ops::full_plain(*slot, Dims{}, of) : ops::full(Dims{}, *slot, of);
   }
   if (!PyList_Check(data) && !PyTuple_Check(data) && PyObject_CheckBuffer(data) != 0 && !PyBytes_Check(data)) {
     Tensor shared = fromBuffer(data, /*readOnly=*/true);

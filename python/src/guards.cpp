@@ -111,7 +111,8 @@ void GuardSet::item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* va
   for (Item& known : g.items) {
     if (!known.isOf(key)) continue;
     // Read by two ways, of which one wants its value.
-    if (known.value.accepts == Accepts::Float && accepts == Accepts::Same) known.value = expected(value);
+    const bool number = known.value.accepts == Accepts::Float || known.value.accepts == Accepts::Int;
+    if (number && accepts == Accepts::Same) known.value = expected(value);
     return;
   }
   g.items.push_back({PyRef::borrow(key), expected(value, accepts)});
@@ -249,6 +250,8 @@ bool GuardSet::Expected::holds(PyObject* now) const {
   switch (accepts) {
   case Accepts::Float:
     return now != nullptr && PyFloat_CheckExact(now);
+  case Accepts::Int:
+    return now != nullptr && PyLong_CheckExact(now);
   case Accepts::Argument:
   case Accepts::Anything:
     return now != nullptr;
@@ -437,7 +440,7 @@ std::string GuardSet::broken(ChangingPlaces* changing) {
   std::string text = kWhat[static_cast<std::size_t>(order_[k].first)];
   auto changed = [&](const Held& before, ValuePlace place) {
     PyObject* now = place.read();
-    if (changing != nullptr && before.isFloat() && now != nullptr && PyFloat_CheckExact(now)) changing->add(place);
+    if (changing != nullptr && before.isNumber() && now != nullptr && isNumberPlace(now)) changing->add(place);
   };
   if (order_[k].first == Kind::Cell) {
     const PlaceGuard& g = places_[order_[k].second];

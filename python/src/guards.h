@@ -29,6 +29,7 @@ namespace tandem::python {
 enum class Accepts : std::uint8_t {
   Same,      // what was there
   Float,     // any float
+  Int,       // any int
   Argument,  // what is looked at as an argument is, by its signature
   Anything   // as the body assigned it before it read it
 };
@@ -85,7 +86,7 @@ class GuardSet {
   [[nodiscard]] bool hold() { return firstBroken() == kNone; }
   /// Which place changed, in words; empty if none did.
   [[nodiscard]] std::string broken() { return broken(nullptr); }
-  /// And if it is a float that is another one now, adds where it is to `changing`.
+  /// And if it is a number that is another one now, adds where it is to `changing`.
   [[nodiscard]] std::string broken(ChangingPlaces* changing);
   /// Something that was read is gone: they will never hold again.
   [[nodiscard]] bool dead() const;

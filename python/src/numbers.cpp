@@ -35,10 +35,8 @@ bool isNumber(PyObject* o) {
 }
 
 Scalar scalarOf(PyObject* o) {
-  if (PyFloat_Check(o)) {
-    const Scalar* slot = trackedSlot(o);
-    return slot != nullptr ? *slot : Scalar(PyFloat_AS_DOUBLE(o));
-  }
+  if (const Scalar* slot = trackedSlot(o)) return *slot;
+  if (PyFloat_Check(o)) return {PyFloat_AS_DOUBLE(o)};
   if (PyBool_Check(o)) return {o == Py_True};
   if (!PyLong_Check(o)) {
     const char* name = Py_TYPE(o)->tp_name;

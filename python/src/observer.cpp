@@ -191,6 +191,7 @@ void Observer::step(PyFrameObject* frame) {
   f.offset = offsetIn(frame);
   if (!resting_.empty()) wake();
   converted_ = nullptr;
+  computed_.reset();
   const Code& code = codeOf(f.code);
   if constexpr (CodeMap::kNeeded) {
     auto last = reported_.find(frame);
@@ -214,8 +215,8 @@ void Observer::step(PyFrameObject* frame) {
         makeFresh(f.locals[p.local]);
       else if (p.what == Pending::Do::Fresh && !isTensor(f.peek(1 + p.local)))
         makeFresh(f.peek(1 + p.local));
-      else if (p.what == Pending::Do::Slot && PyFloat_CheckExact(f.peek(1)))
-        track(f.peek(1), p.slot);
+      else if (p.what == Pending::Do::Slot)
+        standFor(f.top[-1], p.slot);
     }
   }
   int at = f.offset;

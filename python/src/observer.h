@@ -11,10 +11,11 @@
 //   An object is *fresh* when the body made it: its content follows from what was read before, so it needs no guard and
 //   may be changed. Only instructions and functions that are known to make new objects make fresh ones.
 //
-//   A float argument is a number whose value the plan takes at each call (a slot of the trace). The body sees a float
-//   object of its own; arithmetic on it is repeated on slots, and whatever else asks for its value guards the trace by
-//   it. What `tensor.item()` gives is such a number, too: later calls read it from what their plan computed, as long as
-//   it is only handed on and returned. Whoever asks for its value reads data, and the body runs on every call.
+//   A float argument, or a number in a place that changes, is one whose value each call brings (a slot of the trace).
+//   The body sees an object of its own; arithmetic on it is repeated on slots, a comparison is a condition of the
+//   trace, and whatever else asks for its value guards the trace by it. What `tensor.item()` gives is such a number,
+//   too: later calls read it from what their plan computed, as long as it is only handed on and returned. Whoever asks
+//   for its value reads data, and the body runs on every call.
 #pragma once
 
 #include <Python.h>
@@ -32,6 +33,8 @@
 #include "python/src/kept_state.h"
 
 namespace tandem::python {
+
+using lazy::ScalarCondition;
 
 /// The cyclic collector waits until `end`: what it runs (finalizers, `gc.callbacks`) is no part of a body, and is
 /// neither to be recorded nor watched.
@@ -82,12 +85,21 @@ class Observer {
   GuardSet& guards() { return guards_; }
   [[nodiscard]] bool fresh(PyObject* o) const { return fresh_.contains(o); }
   [[nodiscard]] bool covered(PyObject* o) const { return covered_.contains(o); }
-  /// The slot that a float stands for; null for others.
+  /// The slot that a float or an int stands for; null for others.
   [[nodiscard]] const Scalar* slotOf(PyObject* number) const;
+  /// Do calls compute numbers of their own ahead of the plan, to compare them and to leave them somewhere? Those of
+  /// saved programs do not.
+  [[nodiscard]] bool keepsNumbers() const { return mayAssign_ && !dry_; }
   /// The trace holds for this value of a tracked number only; for none where the body read it from a tensor.
   void guardNumber(PyObject* o);
   /// The tensor whose element the body read as this number; null for others.
   [[nodiscard]] const Tensor* readOf(PyObject* number) const;
+  /// The next value on the stack is what Python computes of numbers, one of which stands for a slot; false: it is not.
+  bool computes(ScalarSlot::Source source, PyObject* a, PyObject* b);
+  /// Numbers, one of which stands for a slot, are compared: what comes of it is what the trace holds for; else false.
+  bool compares(ScalarCondition::Is is, PyObject* a, PyObject* b);
+  /// An operand of arithmetic on tensors: a number stays one of the call's own.
+  void factor(PyObject* o);
   /// Guards a number that the body read.
   void guardRead(PyObject* o) {
     if (readOf(o) != nullptr) guardNumber(o);
@@ -109,8 +121,9 @@ class Observer {
   void length(PyObject* o);
   /// How many items it holds is read.
   void sizeOf(PyObject* o);
-  /// The items of a list or tuple that was there before, such as a function's defaults or what a `partial` binds.
-  void items(PyObject* sequence);
+  /// The items of a list or tuple that was there before, such as a function's defaults or what a `partial` binds;
+  /// `loaded`: the only one whose value the instruction reads.
+  void items(PyObject* sequence, Py_ssize_t loaded = -1);
   /// It is gone through by `for`, `list()` and their like.
   void iterate(PyObject* o);
   void subscript(PyObject* container, PyObject* key);
@@ -128,10 +141,10 @@ class Observer {
   /// `owner`: the object, or null where the dict is no object's. `what`: for messages.
   void assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, const std::string& what);
   /// Likewise a variable of an outer function, and an item of a list.
-  void assignVariable(PyObject* cell, PyObject* value);
-  void assignListItem(PyObject* list, PyObject* key, PyObject* value);
+  void assignVariable(PyObject* cell);
+  void assignListItem(PyObject* list, PyObject* key);
   /// `list.append(value)`: later calls add theirs to a list of before that nobody reads.
-  void append(PyObject* list, PyObject* value);
+  void append(PyObject* list);
   /// The places that the body assigned, in the order of the first assignments, which is that of new keys.
   [[nodiscard]] std::vector<AssignedPlace> assigned() const;
   /// It changes what it reads: refuses that, with the line of the assignment where it was one. Where that is state, it
@@ -239,6 +252,12 @@ class Observer {
   void instruction(Frame& f, int op, int arg);
   void unary(Frame& f, int op);
   void arithmetic(Frame& f, int how);
+  /// The operands of an operator.
+  void meet(PyObject* a, PyObject* b);
+  bool comparison(Frame& f, int arg);
+  void called(Frame& f, int popped, bool makesFresh);
+  /// `result`, on the stack, stands for a slot from here on.
+  void standFor(PyObject*& result, const Scalar& slot);
   void intrinsic(Frame& f, int which);
   void asText(PyObject* o);
   void storeItem(PyObject* container, PyObject* key, PyObject* value);
@@ -247,10 +266,10 @@ class Observer {
   void freshAfter(Frame& f, int popped);
   /// What the next instruction finds on top, where `loads` came upon one of the changing numbers.
   void numberAfter(Frame& f, int popped);
-  /// What later calls may find where this one found `value`. Any float: only what an instruction loads can be that.
+  /// What later calls may find where this one found `value`. Any number: only what an instruction loads can be that.
   Accepts accepted(const ValuePlace& place, PyObject* value);
   /// Can later calls assign a value again that is assigned to a place of before?
-  [[nodiscard]] bool assignable(PyObject* holder, PyObject* value) const;
+  [[nodiscard]] bool assignable(PyObject* holder) const;
   /// A place is assigned for the first time. `dict`: that holds it, where one does.
   void assigns(const AssignedPlace& place, PyObject* dict, const std::string& what);
   void value(PyObject* v);
@@ -296,8 +315,9 @@ class Observer {
   };
   std::unordered_map<PyObject*, Number> tracked_;
   std::vector<PyObject*> resting_;
-  PyRef keywords_;                 // names of the last arguments of the call that is looked at
-  PyObject* converted_ = nullptr;  // a tensor that `float()` or `int()` is about to be called with
+  std::optional<Scalar> computed_;  // by the call that is looked at
+  PyRef keywords_;                  // names of the last arguments of the call that is looked at
+  PyObject* converted_ = nullptr;   // a tensor that `float()` or `int()` is about to be called with
   bool dry_ = false;
   using Place = std::pair<PyObject*, std::string>;  // a dict, and a key
   std::map<Place, PyRef> lent_;                     // what was there before

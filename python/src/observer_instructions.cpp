@@ -74,9 +74,9 @@ Accepts Observer::accepted(const ValuePlace& place, PyObject* value) {
   if (value == nullptr || !changing_.contains(place)) return Accepts::Same;
   if (isState(value)) return takeState(place, value) ? Accepts::Argument : Accepts::Same;
   // Any other way to reach a number than to load it wants its value.
-  if (!loads_ || number_ || place.index >= 0 || !PyFloat_CheckExact(value)) return Accepts::Same;
+  if (!loads_ || number_ || !isNumberPlace(value) || (isInt(value) && !keepsNumbers())) return Accepts::Same;
   number_ = place;
-  return Accepts::Float;
+  return PyFloat_CheckExact(value) ? Accepts::Float : Accepts::Int;
 }
 
 // ---- instructions --------------------------------------------------------------------------------------------------
@@ -311,7 +311,8 @@ void Observer::instruction(Frame& f, int op, int arg) {
 #undef ARITHMETIC
 #endif
   case COMPARE_OP:
-    binary(f.peek(2), f.peek(1));
+    if (comparison(f, arg)) return;
+    meet(f.peek(2), f.peek(1));
 #ifdef TO_BOOL
     // The truth of the result may be asked by the same instruction.
     if ((arg & 16) != 0)
@@ -382,7 +383,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
     return numberAfter(f, 0);
   }
   case STORE_DEREF:
-    return assignVariable(f.cells[arg], f.peek(1));
+    return assignVariable(f.cells[arg]);
   case DELETE_DEREF:
     if (!fresh(f.cells[arg])) refuse("a variable of an outer function is deleted");
     return;
@@ -412,7 +413,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
     const int names = op == CALL_KW ? 1 : 0;
     if (names != 0) keywords_ = PyRef::borrow(f.peek(1));
     const int method = f.peek(arg + 1 + names) != nullptr ? 1 : 0;
-    if (call(f.peek(arg + 2 + names), f.top - arg - names - method, arg + method)) freshAfter(f, arg + 2 + names);
+    called(f, arg + 2 + names, call(f.peek(arg + 2 + names), f.top - arg - names - method, arg + method));
     keywords_ = {};
     return;
   }
@@ -424,7 +425,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case CALL_FUNCTION_KW: {
     const int names = op == CALL_FUNCTION_KW ? 1 : 0;
     if (names != 0) keywords_ = PyRef::borrow(f.peek(1));
-    if (call(f.peek(arg + 1 + names), f.top - arg - names, arg)) freshAfter(f, arg + 1 + names);
+    called(f, arg + 1 + names, call(f.peek(arg + 1 + names), f.top - arg - names, arg));
     keywords_ = {};
     return;
   }
@@ -432,7 +433,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
 #endif
     // A method and its object, or null and a callable; then the arguments.
     const int method = f.peek(arg + 2) != nullptr ? 1 : 0;
-    if (call(f.peek(arg + 1 + method), f.top - arg - method, arg + method)) freshAfter(f, arg + 2);
+    called(f, arg + 2, call(f.peek(arg + 1 + method), f.top - arg - method, arg + method));
     keywords_ = {};
     return;
   }
@@ -467,7 +468,7 @@ void Observer::callEx(Frame& f, int keywords) {
       keywords_ = PyRef(checked(PyList_AsTuple(keys.get())));
     }
   }
-  if (call(callable, all.data(), static_cast<Py_ssize_t>(all.size()))) freshAfter(f, 2 + null + keywords);
+  called(f, 2 + null + keywords, call(callable, all.data(), static_cast<Py_ssize_t>(all.size())));
   keywords_ = {};
 }
 
@@ -493,12 +494,62 @@ void Observer::intrinsic(Frame& f, int which) {
 
 // ---- operators -----------------------------------------------------------------------------------------------------
 
+namespace {
+/// What operators do with numbers; nothing of those that a slot cannot stand for.
+std::optional<ScalarSlot::Source> onNumbers(int how) {
+  using Source = ScalarSlot::Source;
+  switch (how) {
+  case NB_ADD:
+  case NB_INPLACE_ADD:
+    return Source::Add;
+  case NB_SUBTRACT:
+  case NB_INPLACE_SUBTRACT:
+    return Source::Sub;
+  case NB_MULTIPLY:
+  case NB_INPLACE_MULTIPLY:
+    return Source::Mul;
+  case NB_TRUE_DIVIDE:
+  case NB_INPLACE_TRUE_DIVIDE:
+    return Source::Div;
+  case NB_FLOOR_DIVIDE:
+  case NB_INPLACE_FLOOR_DIVIDE:
+    return Source::FloorDiv;
+  case NB_REMAINDER:
+  case NB_INPLACE_REMAINDER:
+    return Source::Mod;
+  case NB_POWER:
+  case NB_INPLACE_POWER:
+    return Source::Pow;
+  default:
+    return std::nullopt;
+  }
+}
+}  // namespace
+
+void Observer::called(Frame& f, int popped, bool makesFresh) {
+  if (computed_) {
+    pending_[f.object] = {Pending::Do::Slot, f.next, f.depth - popped + 1, 0, *std::exchange(computed_, {}), {}};
+  } else if (makesFresh) {
+    freshAfter(f, popped);
+  }
+}
+
 void Observer::unary(Frame& f, int op) {
   PyObject* o = f.peek(1);
-  const Scalar* slot = slotOf(o);
-  if (slot == nullptr) return binary(o, o);
-  rest(o);
-  if (op == UNARY_NEGATIVE) pending_[f.object] = {Pending::Do::Slot, f.next, f.depth, 0, session_.negated(*slot), {}};
+  if (op == UNARY_NEGATIVE && computes(ScalarSlot::Source::Neg, o, o)) return called(f, 1, false);
+  if (op != UNARY_INVERT && slotOf(o) != nullptr) return rest(o);
+  binary(o, o);
+}
+
+bool Observer::comparison(Frame& f, int arg) {
+  constexpr int shift = PY_VERSION_HEX >= 0x030D0000 ? 5 : PY_VERSION_HEX >= 0x030C0000 ? 4 : 0;
+  return compares(static_cast<ScalarCondition::Is>(arg >> shift), f.peek(2), f.peek(1));
+}
+
+void Observer::meet(PyObject* a, PyObject* b) {
+  if (!isTensor(a) && !isTensor(b)) return binary(a, b);
+  factor(a);
+  factor(b);
 }
 
 void Observer::arithmetic(Frame& f, int how) {
@@ -506,44 +557,9 @@ void Observer::arithmetic(Frame& f, int how) {
   PyObject* b = f.peek(1);
   guardRead(a);
   guardRead(b);
-  const Scalar* left = slotOf(a);
-  const Scalar* right = slotOf(b);
   auto number = [](PyObject* o) { return isFloat(o) || isInt(o) || PyBool_Check(o); };
-  if ((left != nullptr || right != nullptr) && number(a) && number(b)) {
-    char sign = 0;
-    switch (how) {
-    case NB_ADD:
-    case NB_INPLACE_ADD:
-      sign = '+';
-      break;
-    case NB_SUBTRACT:
-    case NB_INPLACE_SUBTRACT:
-      sign = '-';
-      break;
-    case NB_MULTIPLY:
-    case NB_INPLACE_MULTIPLY:
-      sign = '*';
-      break;
-    case NB_TRUE_DIVIDE:
-    case NB_INPLACE_TRUE_DIVIDE:
-      // A division by zero is an error in Python, and what is computed from the divisor may become zero.
-      if (right == nullptr && PyFloat_AsDouble(b) != 0) sign = '/';
-      break;
-    default:
-      break;
-    }
-    auto scalar = [](const Scalar* slot, PyObject* o) { return slot != nullptr ? *slot : Scalar(PyFloat_AsDouble(o)); };
-    if (sign != 0) {
-      rest(a);
-      rest(b);
-      pending_[f.object] = {
-          Pending::Do::Slot, f.next, f.depth - 1, 0, session_.arithmetic(sign, scalar(left, a), scalar(right, b)), {}};
-      return;
-    }
-    guardNumber(a);
-    guardNumber(b);
-    return;
-  }
+  if (number(a) && number(b))
+    if (const auto source = onNumbers(how); source && computes(*source, a, b)) return called(f, 2, false);
   auto sequence = [](PyObject* o) { return PyList_CheckExact(o) || PyTuple_CheckExact(o); };
   if ((how == NB_ADD || how == NB_INPLACE_ADD) && sequence(a) && (sequence(b) || how == NB_INPLACE_ADD)) {
     // The items of both, whatever they are. A list that is added to in place must be the body's own.
@@ -554,7 +570,7 @@ void Observer::arithmetic(Frame& f, int how) {
   }
   if (how >= NB_INPLACE_ADD && (PyDict_Check(a) || PySet_Check(a) || PyList_CheckExact(a)))
     mutate(a, "something is changed");
-  binary(a, b);
+  meet(a, b);
   if (!isTensor(a) && !isTensor(b) && (sequence(a) || sequence(b) || PyDict_Check(a) || PyAnySet_Check(a)))
     freshAfter(f, 2);
 }

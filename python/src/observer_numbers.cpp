@@ -1,5 +1,6 @@
 // Numbers whose values may be others at a later call (tracked_numbers.h), as a watched body meets them.
 #include <Python.h>
+#include <cmath>
 #include <frameobject.h>
 
 #include "python/src/elements.h"
@@ -49,6 +50,10 @@ PyObject* Observer::readNumber(const Tensor& t) {
 }
 
 bool Observer::converts(PyTypeObject* to, PyObject* o) {
+  if (to == &PyFloat_Type && isInt(o) && slotOf(o) != nullptr) {
+    static PyObject* one = checked(PyFloat_FromDouble(1));
+    return computes(ScalarSlot::Source::Mul, o, one);
+  }
   if (to == &PyFloat_Type ? isFloat(o) : isInt(o)) {
     // Which is the same object, as long as it is no object of a derived class.
     rest(o);
@@ -93,6 +98,72 @@ void Observer::giveBack(Frame& f) {
 
 void Observer::forgetReads() {
   for (auto& [o, number] : tracked_) number.read = {};
+}
+
+namespace {
+/// A number of Python's as what is computed with; nothing of an int beyond 64 bits.
+std::optional<Scalar> constantOf(PyObject* o) {
+  if (isFloat(o)) return Scalar(PyFloat_AS_DOUBLE(o));
+  if (!isInt(o) && !PyBool_Check(o)) return std::nullopt;
+  int beyond = 0;
+  const std::int64_t v = PyLong_AsLongLongAndOverflow(o, &beyond);
+  return beyond == 0 ? std::optional(Scalar(v)) : std::nullopt;
+}
+}  // namespace
+
+bool Observer::computes(ScalarSlot::Source source, PyObject* a, PyObject* b) {
+  const Scalar* left = slotOf(a);
+  const Scalar* right = slotOf(b);
+  if (left == nullptr && right == nullptr) return false;
+  guardRead(a);
+  guardRead(b);
+  if (!proved()) return false;
+  const std::optional<Scalar> x = left != nullptr ? *left : constantOf(a);
+  const std::optional<Scalar> y = right != nullptr ? *right : constantOf(b);
+  if (x && y) computed_ = session_.arithmetic(source, *x, *y);
+  if (computed_) {
+    rest(a);
+    rest(b);
+  } else {
+    guardNumber(a);
+    guardNumber(b);
+  }
+  return true;
+}
+
+bool Observer::compares(ScalarCondition::Is is, PyObject* a, PyObject* b) {
+  const Scalar* left = slotOf(a);
+  const Scalar* right = slotOf(b);
+  if ((left == nullptr && right == nullptr) || !keepsNumbers()) return false;
+  guardRead(a);
+  guardRead(b);
+  if (!proved()) return false;
+  const std::optional<Scalar> x = left != nullptr ? *left : constantOf(a);
+  const std::optional<Scalar> y = right != nullptr ? *right : constantOf(b);
+  if (!x || !y || !session_.compare(is, *x, *y)) return false;
+  rest(a);
+  rest(b);
+  return true;
+}
+
+void Observer::factor(PyObject* o) {
+  if (slotOf(o) != nullptr)
+    rest(o);
+  else
+    operand(o);
+}
+
+void Observer::standFor(PyObject*& result, const Scalar& slot) {
+  const std::optional<Scalar> value = constantOf(result);
+  auto isNaN = [](const Scalar& s) { return s.isFloat() && std::isnan(s.recorded()); };
+  Scalar expected = slot;
+  expected.slot = -1;
+  if (!value || PyBool_Check(result) || value->kind != expected.kind ||
+      (value->bits() != expected.bits() && !(isNaN(*value) && isNaN(expected))))
+    return refuse("Python computed another number than its operators give");
+  // An object that nobody else has.
+  Py_SETREF(result, slot.isFloat() ? checked(PyFloat_FromDouble(PyFloat_AS_DOUBLE(result))) : ownInt(result));
+  track(result, slot);
 }
 
 void Observer::rest(PyObject* number) {

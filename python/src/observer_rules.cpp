@@ -10,7 +10,9 @@
 #include "python/src/observer.h"
 #include "python/src/py_tensor.h"
 #include "python/src/result_tree.h"
+#include "python/src/run_time_numbers.h"
 #include "python/src/torch_function.h"
+#include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
 namespace {
@@ -131,10 +133,16 @@ void Observer::length(PyObject* o) {
   if (!special(o, "__len__")) refuse("len of an object of type " + typeName(o));
 }
 
-void Observer::items(PyObject* sequence) {
+void Observer::items(PyObject* sequence, Py_ssize_t loaded) {
   auto accepts = [&](Py_ssize_t i, PyObject* item) {
     if (!PyList_CheckExact(sequence)) return Accepts::Same;
-    return isLent(sequence, i) ? Accepts::Anything : accepted({sequence, {}, false, i}, item);
+    if (isLent(sequence, i)) return Accepts::Anything;
+    const ValuePlace place{sequence, {}, false, i};
+    if (!isNumberPlace(item) || !changing_.contains(place) || !keepsNumbers()) return accepted(place, item);
+    if (loaded == i) number_ = place;
+    // Where all are gone through, the numbers that another instruction loaded are to be what they were.
+    if (loaded < 0 && isStoodFor(place)) refuse("the items of a list are gone through, of which one changes");
+    return loaded < 0 ? Accepts::Same : PyFloat_CheckExact(item) ? Accepts::Float : Accepts::Int;
   };
   guards_.sequence(sequence, accepts);
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i)
@@ -211,7 +219,11 @@ void Observer::subscript(PyObject* container, PyObject* key) {
     return index(key);
   if (PyList_CheckExact(container) || isTuple(container)) {
     index(key);
-    return iterate(container);
+    const bool before = PyList_CheckExact(container) && !fresh(container) && !covered(container);
+    if (!before || !loads_ || !PyLong_CheckExact(key) || appended_.contains(container)) return iterate(container);
+    const Py_ssize_t at = PyLong_AsSsize_t(key);
+    PyErr_Clear();
+    return items(container, at < 0 ? at + PyList_GET_SIZE(container) : at);
   }
   guardNumber(key);
   if (special(container, "__getitem__")) return;
@@ -219,6 +231,8 @@ void Observer::subscript(PyObject* container, PyObject* key) {
 }
 
 void Observer::truth(PyObject* o) {
+  static PyObject* zero = checked(PyLong_FromLong(0));
+  if (compares(ScalarCondition::Is::NotEqual, o, zero)) return;
   guardNumber(o);
   if (isTensor(o)) return operand(o);
   if (isConstant(o)) return;
@@ -433,6 +447,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
 
 void Observer::operand(PyObject* o, int depth) {
   guardRead(o);
+  if (o != nullptr && isInt(o)) guardNumber(o);  // a size, an index
   if (o != nullptr && isTensor(o)) {
     use(o);
     if (overrides(o)) return refuse(kClassDecides + typeName(o));

@@ -63,10 +63,8 @@ void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* 
       return value(v);
     }
   }
-  // Numbers of calls and of groups are other people's (run_time_numbers.h).
-  const bool number = slotOf(v) != nullptr || (owner == nullptr && isPlain(v) && v != Py_None);
   if (lent_.contains(place) || covered(holder)) return refuse(what);
-  if (!mayAssign_ || number) {
+  if (!mayAssign_) {
     // Nobody assigns it again: at the end it must be what it was, at every call.
     if (slotOf(v) != nullptr) guardNumber(v);
     if (isRestored(place)) return;
@@ -86,35 +84,31 @@ void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* 
   assigns({owner == nullptr ? Kind::Item : Kind::Attribute, Held(holder), PyRef::borrow(key)}, dict, what);
 }
 
-bool Observer::assignable(PyObject* holder, PyObject* v) const {
-  const bool number = slotOf(v) != nullptr || (isPlain(v) && v != Py_None && !PyBool_Check(v));
-  return mayAssign_ && !number && !covered(holder);
-}
+bool Observer::assignable(PyObject* holder) const { return mayAssign_ && !covered(holder); }
 
-void Observer::assignVariable(PyObject* cell, PyObject* v) {
+void Observer::assignVariable(PyObject* cell) {
   static constexpr const char* kWhat = "a variable of an outer function is assigned";
   if (fresh(cell)) return;
-  if (!assignable(cell, v)) return refuse(kWhat);
+  if (!assignable(cell)) return refuse(kWhat);
   if (places_.insert(Place(cell, "")).second) assigns({AssignedPlace::Kind::Variable, Held(cell), {}}, nullptr, kWhat);
 }
 
-void Observer::assignListItem(PyObject* list, PyObject* key, PyObject* v) {
+void Observer::assignListItem(PyObject* list, PyObject* key) {
   static constexpr const char* kWhat = "an item is assigned in an object that was there before (list)";
   const Py_ssize_t size = PyList_GET_SIZE(list);
   Py_ssize_t index = PyLong_AsSsize_t(key);
   PyErr_Clear();
-  if (!assignable(list, v) || appended_.contains(list) || index < -size || index >= size) return refuse(kWhat);
+  if (!assignable(list) || appended_.contains(list) || index < -size || index >= size) return refuse(kWhat);
   sizeOf(list);
   if (index < 0) index += size;
   if (places_.insert(Place(list, std::to_string(index))).second)
     assigns({AssignedPlace::Kind::ListItem, Held(list), {}, index}, nullptr, kWhat);
 }
 
-void Observer::append(PyObject* list, PyObject* v) {
+void Observer::append(PyObject* list) {
   if (fresh(list)) return;
   const bool assigned = std::ranges::any_of(assigned_, [&](const AssignedPlace& a) { return a.owner.get() == list; });
-  if (!PyList_CheckExact(list) || !mayAssign_ || covered(list) || slotOf(v) != nullptr ||
-      (assigned && !appended_.contains(list)))
+  if (!PyList_CheckExact(list) || !mayAssign_ || covered(list) || (assigned && !appended_.contains(list)))
     return mutate(list, "something is changed");
   if (guards_.reads(list)) return refuse("a list is added to that is read");
   ++appended_[list];
@@ -137,19 +131,20 @@ void Observer::assigns(const AssignedPlace& assigned, PyObject* dict, const std:
   owners_.push_back(PyRef::borrow(assigned.owner.get()));
   if (!guards_.has(place, dict)) return;
   PyObject* before = place.read();
-  const bool taken = watchedRecording != nullptr && watchedRecording->states.find(place) != nullptr;
+  const bool taken =
+      watchedRecording != nullptr && (watchedRecording->states.find(place) != nullptr || isStoodFor(place));
   if (taken || before == nullptr || before == Py_None || PyBool_Check(before)) {
     // Later calls find it as this one did, or they are others.
     guards_.assigned(place, dict);
     return;
   }
-  if (isState(before)) readState_.emplace_back(place, PyRef::borrow(before));
+  if (isState(before) || isNumberPlace(before)) readState_.emplace_back(place, PyRef::borrow(before));
   if (readBefore_.empty()) readBefore_ = atLine(what);
 }
 
 void Observer::refuseChange(const std::string& what) {
   for (const auto& [place, before] : readState_) {
-    if (place.read() == before.get() || changing_.contains(place)) continue;
+    if (Held(before.get()).is(place.read()) || changing_.contains(place)) continue;
     changing_.add(place);
     madeState_ = true;
   }
@@ -269,7 +264,7 @@ void Observer::storeItem(PyObject* container, PyObject* key, PyObject* v) {
     if (isThere(now.get(), v)) return subscript(container, key);
   }
   if (PyList_CheckExact(container) && !fresh(container) && PyLong_CheckExact(key))
-    return assignListItem(container, key, v);
+    return assignListItem(container, key);
   if (PyDict_CheckExact(container) && !fresh(container)) {
     auto owner = ownerOf_.find(container);
     return assign(owner != ownerOf_.end() ? owner->second : nullptr, container, key, v,

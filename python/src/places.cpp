@@ -38,6 +38,12 @@ bool isPlain(PyObject* o) {
          PyBytes_CheckExact(o) || PyComplex_CheckExact(o) || o == Py_Ellipsis || o == Py_NotImplemented;
 }
 
+bool isNumberPlace(PyObject* value) {
+  if (PyFloat_CheckExact(value)) return true;
+  int beyond = 0;
+  return PyLong_CheckExact(value) && (static_cast<void>(PyLong_AsLongLongAndOverflow(value, &beyond)), beyond == 0);
+}
+
 Held::Held(PyObject* o) : object_(o) {
   if (o == nullptr) return;
   if (isContainer(o)) {

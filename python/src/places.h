@@ -10,6 +10,9 @@
 
 namespace tandem::python {
 
+/// May a place in which it is met hold another one later: a float, or an int that 64 bits hold?
+bool isNumberPlace(PyObject* value);
+
 /// An object that was met in a place.
 class Held {
  public:
@@ -23,7 +26,7 @@ class Held {
   /// Borrowed; for a container valid only while its place holds it.
   [[nodiscard]] PyObject* get() const { return object_; }
   /// Of an object that may be gone, too.
-  [[nodiscard]] bool isFloat() const { return !weak_ && keeper_ && PyFloat_CheckExact(object_); }
+  [[nodiscard]] bool isNumber() const { return !weak_ && keeper_ && isNumberPlace(object_); }
   int traverse(visitproc visit, void* arg) const;
 
  private:

@@ -32,8 +32,8 @@ bool isUnchanging(PyObject* o) { return isPlain(o) || isSize(o) || isDType(o) ||
 
 class ResultTree::Reader {
  public:
-  Reader(ResultTree& tree, std::vector<Tensor>& tensors, Observer& observer)
-      : tree_(tree), tensors_(tensors), observer_(observer) {}
+  Reader(ResultTree& tree, std::vector<Tensor>& tensors, std::vector<Scalar>& numbers, Observer& observer)
+      : tree_(tree), tensors_(tensors), numbers_(numbers), observer_(observer) {}
 
   std::uint32_t read(PyObject* o, int depth = 0) {
     if (auto known = known_.find(o); known != known_.end()) return known->second;
@@ -135,6 +135,12 @@ class ResultTree::Reader {
       tensors_.push_back(*read);
       return;
     }
+    if (const Scalar* slot = observer_.slotOf(o); slot != nullptr && observer_.keepsNumbers()) {
+      n.kind = Kind::Computed;
+      n.tensor = static_cast<std::uint32_t>(numbers_.size());
+      numbers_.push_back(*slot);
+      return;
+    }
     observer_.guardNumber(o);
     n.constant = Held(o);
     if (isUnchanging(o)) return;
@@ -145,17 +151,18 @@ class ResultTree::Reader {
 
   ResultTree& tree_;
   std::vector<Tensor>& tensors_;
+  std::vector<Scalar>& numbers_;
   Observer& observer_;
   std::unordered_map<PyObject*, std::uint32_t> known_;
 };
 
-ResultTree ResultTree::of(PyObject* o, std::vector<Tensor>& tensors, Observer& observer) {
+ResultTree ResultTree::of(PyObject* o, std::vector<Tensor>& tensors, std::vector<Scalar>& numbers, Observer& observer) {
   ResultTree tree;
-  Reader(tree, tensors, observer).read(o);
+  Reader(tree, tensors, numbers, observer).read(o);
   return tree;
 }
 
-PyObject* ResultTree::build(const std::vector<Tensor>& tensors) const {
+PyObject* ResultTree::build(const std::vector<Tensor>& tensors, std::span<const Scalar> numbers) const {
   if (nodes_.size() == 1 && nodes_[0].kind == Kind::Tensor) return checked(wrap(tensors[0]));
   std::vector<PyRef> built;
   built.reserve(nodes_.size());
@@ -176,6 +183,11 @@ PyObject* ResultTree::build(const std::vector<Tensor>& tensors) const {
     case Kind::Number:
       made = PyRef(checked(elementObject(tensors[n.tensor].dtype(), readHost(tensors[n.tensor]).data())));
       break;
+    case Kind::Computed: {
+      const Scalar& s = numbers[n.tensor];
+      made = PyRef(checked(s.isFloat() ? PyFloat_FromDouble(s.asDouble()) : PyLong_FromLongLong(s.asInt())));
+      break;
+    }
     case Kind::Constant:
       made = PyRef::borrow(n.constant.get());
       break;

@@ -1,5 +1,7 @@
 #include "python/src/run_time_numbers.h"
 
+#include <algorithm>
+
 #include "python/src/py_tensor.h"
 #include "python/src/tracked_numbers.h"
 
@@ -22,14 +24,14 @@ bool takesNumbers(PyObject* holder, PyObject* name) {
 /// The object that stands for the number, a new reference.
 PyObject* numberOf(const NumberSource& source, PyObject* value) {
   WatchedRecording& w = *watchedRecording;
-  const double d = PyFloat_AsDouble(value);
-  if (d == -1 && PyErr_Occurred() != nullptr) throw PythonError();
   for (std::size_t i = 0; i < w.sources.size(); ++i)
     if (w.sources[i].sameAs(source)) return Py_NewRef(w.numbers[i].get());
-  PyRef number(checked(PyFloat_FromDouble(d)));
-  w.observer->track(number.get(), w.tracer->scalar(d), value);
+  const std::optional<Scalar> now = source.valueOf(value);
+  if (!now) fail<TypeError>("a number is too large for a float");
+  PyRef number(source.integer ? ownInt(value) : checked(PyFloat_FromDouble(now->recorded())));
+  w.observer->track(number.get(), w.tracer->scalar(*now), value);
   w.sources.push_back(source);
-  w.values.emplace_back(d);
+  w.values.push_back(*now);
   w.numbers.push_back(number);
   return number.release();
 }
@@ -129,22 +131,37 @@ std::optional<Scalar> NumberSource::read() const {
   PyObject* v = place.read();
   if (v != nullptr && item >= 0)
     v = isItems(v) && PySequence_Fast_GET_SIZE(v) == count ? PySequence_Fast_GET_ITEM(v, item) : nullptr;
-  if (v == nullptr || !isNumberObject(v)) {
-    PyErr_Clear();
-    return std::nullopt;
+  if (v != nullptr) return valueOf(v);
+  PyErr_Clear();
+  return std::nullopt;
+}
+
+std::optional<Scalar> NumberSource::valueOf(PyObject* v) const {
+  if (integer) {
+    if (!PyLong_CheckExact(v) || !isNumberPlace(v)) return std::nullopt;
+    return Scalar(std::int64_t{PyLong_AsLongLong(v)});
   }
+  if (!isNumberObject(v)) return std::nullopt;
   const double d = PyFloat_AsDouble(v);
   if (PyErr_Occurred() == nullptr) return Scalar(d);
   PyErr_Clear();
   return std::nullopt;
 }
 
-bool NumberSource::sameAs(const NumberSource& other) const { return item == other.item && place.sameAs(other.place); }
+bool NumberSource::sameAs(const NumberSource& other) const {
+  return item == other.item && integer == other.integer && place.sameAs(other.place);
+}
 
 bool standIn(PyObject*& number, const ValuePlace& place) {
-  if (!PyFloat_CheckExact(number) || number != place.read() || watchedRecording == nullptr) return false;
-  Py_SETREF(number, numberOf({place}, number));
+  if (!isNumberPlace(number) || number != place.read() || watchedRecording == nullptr) return false;
+  Py_SETREF(number, numberOf({place, -1, 0, PyLong_CheckExact(number) != 0}, number));
   return true;
+}
+
+bool isStoodFor(const ValuePlace& place) {
+  return watchedRecording != nullptr && std::ranges::any_of(watchedRecording->sources, [&](const NumberSource& s) {
+           return s.item < 0 && s.place.sameAs(place);
+         });
 }
 
 void initRunTimeNumbers(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }

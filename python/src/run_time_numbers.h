@@ -20,9 +20,12 @@ struct NumberSource {
   ValuePlace place;
   Py_ssize_t item = -1;  // of a tuple or list in that place; -1: the value itself
   Py_ssize_t count = 0;  // how many items that has
+  bool integer = false;  // an int; others are read as floats
 
   /// Nothing where there is no number any more.
   [[nodiscard]] std::optional<Scalar> read() const;
+  /// Likewise of a value that was met there.
+  [[nodiscard]] std::optional<Scalar> valueOf(PyObject* value) const;
   /// Is it the same place?
   [[nodiscard]] bool sameAs(const NumberSource& other) const;
 };
@@ -49,6 +52,8 @@ extern thread_local constinit WatchedRecording* watchedRecording;
 /// `number`, on the stack of a body that is watched, becomes an object of its own that stands for what is in `place`;
 /// false if it is not from there.
 bool standIn(PyObject*& number, const ValuePlace& place);
+/// Does a number of the body that is watched stand for what is in `place`?
+bool isStoodFor(const ValuePlace& place);
 
 void initRunTimeNumbers(PyObject* module);
 

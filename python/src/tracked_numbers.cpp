@@ -118,7 +118,7 @@ PyTypeObject trackedFloatType = Tracked<PyFloat_Type, false>::made();
 PyTypeObject trackedIntType = Tracked<PyLong_Type, true>::made();
 
 const Scalar* trackedSlot(PyObject* number) {
-  return activeObserver != nullptr && isFloat(number) ? activeObserver->slotOf(number) : nullptr;
+  return activeObserver != nullptr ? activeObserver->slotOf(number) : nullptr;
 }
 void useTracked(PyObject* number) {
   if (activeObserver != nullptr) activeObserver->guardNumber(number);

@@ -26,9 +26,12 @@ struct Named {
 constexpr Named kBuiltins[] = {
     {"isinstance issubclass", {asksClass, false, true}},
     {"len", {length}},
-    {"abs round divmod pow ord chr", {pure}},
+    {"abs round divmod ord chr", {pure}},
+    {"pow", {ofNumbers<ScalarSlot::Source::Pow>}},
     {"callable", {asksType, false, true}},
-    {"min max sum", {weighs}},
+    {"min", {leastOf}},
+    {"max", {greatestOf}},
+    {"sum", {weighs}},
     {"any all", {asksEach}},
     {"sorted", {sorts, true}},
     {"iter", {firstIterates, true}},
@@ -40,11 +43,16 @@ constexpr Named kBuiltins[] = {
     {"hash", {hashed}},
 };
 constexpr Named kMath[] = {
-    {"acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist erf erfc exp exp2 expm1 "
-     "fabs "
-     "factorial floor fmod frexp gamma gcd hypot isclose isfinite isinf isnan isqrt lcm ldexp lgamma log log10 "
-     "log1p log2 modf nextafter perm pow radians remainder sin sinh sqrt tan tanh trunc ulp",
+    {"acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cosh degrees dist erf erfc exp2 expm1 fabs "
+     "factorial floor fmod frexp gamma gcd hypot isclose isfinite isinf isnan isqrt lcm ldexp lgamma log10 log1p log2 "
+     "modf nextafter perm pow radians remainder sinh tan trunc ulp",
      {pure}},
+    {"sqrt", {ofNumber<ScalarSlot::Source::Sqrt>}},
+    {"exp", {ofNumber<ScalarSlot::Source::Exp>}},
+    {"log", {ofNumber<ScalarSlot::Source::Log>}},
+    {"sin", {ofNumber<ScalarSlot::Source::Sin>}},
+    {"cos", {ofNumber<ScalarSlot::Source::Cos>}},
+    {"tanh", {ofNumber<ScalarSlot::Source::Tanh>}},
     {"prod", {weighs}},
     {"fsum", {weighsFloats}},
 };
@@ -100,7 +108,8 @@ constexpr Named kText[] = {
 
 // Functions and methods of ours that no record makes. Reading a value ends the trace by itself (Session::beforeRead).
 constexpr Named kOwnFunctions[] = {
-    {"tensor as_tensor result_type promote_types can_cast get_default_dtype _element_size is_grad_enabled "
+    {"tensor", {scales, true}},
+    {"as_tensor result_type promote_types can_cast get_default_dtype _element_size is_grad_enabled "
      "is_inference_mode_enabled _check_device _device_count",
      {operation, true}},
     {"_set_grad_enabled _set_inference_mode _is_tracing _is_recording _anomaly _autocast_get _autocast_set "
@@ -120,6 +129,20 @@ constexpr Named kOwnFunctions[] = {
     {"_function_end", {endsFunction, true}},
     {"_register_hook _remove_hook", {hooks}},
 };
+/// Operations, in place and not, that take numbers as operands alone.
+bool takesFactors(std::string_view name) {
+  if (name.ends_with('_') && !name.ends_with("__")) name.remove_suffix(1);
+  constexpr std::string_view all[] = {
+      "add",  "sub",   "subtract", "rsub",  "mul",       "multiply",  "div",  "divide", "true_divide", "floor_divide",
+      "pow",  "eq",    "ne",       "lt",    "le",        "gt",        "ge",   "fmod",   "remainder",   "addcmul",
+      "lerp", "xlogy", "addcdiv",  "clamp", "clamp_min", "clamp_max", "clip", "where",  "masked_fill", "full_like"};
+  return std::ranges::find(all, name) != std::end(all);
+}
+
+Rule ofOperation(const PyMethodDef* definition) {
+  return {takesFactors(definition->ml_name) ? scales : operation, true};
+}
+
 constexpr Named kOwnMethods[] = {
     {"size stride dim ndimension numel nelement element_size is_floating_point is_complex is_signed is_contiguous "
      "is_conj is_neg is_same_size get_device",
@@ -328,6 +351,10 @@ bool understoodFunction(Observer& o, PyObject* callable, Args args, Py_ssize_t n
   if (rule.apply != asksClass && rule.apply != length && rule.apply != makesLeaf)
     for (Py_ssize_t i = 0; i < n; ++i)
       if (!handsOn || isTensor(args[i])) o.use(args[i]);
+  // Functions of ours that nothing is known of but that they concern no tensor read their numbers.
+  if (rule.apply == nothing)
+    for (Py_ssize_t i = 0; i < n; ++i)
+      if (o.slotOf(args[i]) != nullptr) o.guardNumber(args[i]);
   rule.apply(o, args, n);
   makesFresh = rule.makesFresh;
   return true;
@@ -375,13 +402,13 @@ void initUnderstood(PyObject* module) {
   addType(PyUnicode_Type, kText);
   add(module, kOwnFunctions);
   addType(*tensorType, kOwnMethods);
-  forGenerated([](const PyMethodDef* definition) { methodRules()[definition] = {operation, true}; });
+  forGenerated([](const PyMethodDef* definition) { methodRules()[definition] = ofOperation(definition); });
   PyObject* tensorDict = dictOf(tensorType);
   PyObject *k = nullptr, *v = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(tensorDict, &at, &k, &v) != 0;)
     if (const PyMethodDef* definition = definitionOf(v);
         definition != nullptr && isGeneratedMethod(definition->ml_name))
-      methodRules().try_emplace(definition, Rule{operation, true});
+      methodRules().try_emplace(definition, ofOperation(definition));
 
   static constexpr Named object[] = {{"__setattr__", {objectSetsAttribute, false, true}},
                                      {"__init__ __init_subclass__", {nothing}},

@@ -44,6 +44,12 @@ struct ScalarSlot {
     Neg,
     FloorDiv,
     Mod,  // on a, b: Python's float (or int) arithmetic
+    Sqrt,
+    Exp,
+    Log,
+    Sin,
+    Cos,
+    Tanh,  // of a, as Python's module math
   };
   Source source = Source::Constant;
   Scalar value;  // a constant's value; of others what it was while tracing

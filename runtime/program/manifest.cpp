@@ -20,7 +20,7 @@ static_assert(static_cast<int>(wire::Access::Framed) == static_cast<int>(Access:
 static_assert(static_cast<int>(wire::KernelKind::Partial) == static_cast<int>(KernelKind::Partial));
 static_assert(static_cast<int>(wire::StepKind::Index) == static_cast<int>(KernelStep::Kind::Index));
 static_assert(static_cast<int>(wire::BufferKind::Temporary) == static_cast<int>(PlanBuffer::Kind::Temporary));
-static_assert(static_cast<int>(wire::SlotSource::Mod) == static_cast<int>(ScalarSlot::Source::Mod));
+static_assert(static_cast<int>(wire::SlotSource::Tanh) == static_cast<int>(ScalarSlot::Source::Tanh));
 static_assert(static_cast<int>(wire::InstructionKind::Copy) == static_cast<int>(PlanInstr::Kind::Copy));
 static_assert(static_cast<int>(wire::StateKind::Other) == static_cast<int>(StateData::Kind::Other));
 static_assert(static_cast<int>(wire::Freedom::Fixed) == static_cast<int>(NumberData::Freedom::Fixed));

@@ -13,9 +13,10 @@
 namespace tandem::program {
 
 /// Minor versions: 0; 1 has symbols of kernels that follow from their signatures (kernel_symbol.h), and the
-/// hash of the weights' header; 2 may have the code of library functions; 3 has bounds of numbers.
+/// hash of the weights' header; 2 may have the code of library functions; 3 has bounds of numbers; 4 may compute numbers
+/// by functions of the module math.
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 3;
+inline constexpr std::uint16_t kMinor = 4;
 
 /// A kernel of the plans, or one that launches run in its stead.
 struct KernelData {

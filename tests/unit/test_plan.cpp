@@ -1,5 +1,6 @@
 // From traces to plans that run: what becomes one kernel, what is done in place, what order and scalars do.
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <thread>
 
@@ -8,6 +9,7 @@
 #include "plan_test_util.h"
 #include "runtime/base/counters.h"
 #include "runtime/base/error.h"
+#include "runtime/plan/scalar_slots.h"
 
 namespace tandem {
 namespace {
@@ -234,6 +236,33 @@ TEST(Plan, PythonArithmeticOfScalars) {
   EXPECT_EQ(eval(ScalarSlot::Source::Mod, -7.5, 2.0), 0.5);
   EXPECT_EQ(eval(ScalarSlot::Source::Pow, 2, 10), 1024);
   EXPECT_THROW(eval(ScalarSlot::Source::Div, 1.0, 0.0), ValueError);
+}
+
+TEST(Plan, ScalarsAreErrorsWherePythonHasNoSuchNumber) {
+  using Source = ScalarSlot::Source;
+  auto of = [](Source source, Scalar a, Scalar b) { return computeSlot(source, a, b); };
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(of(Source::FloorDiv, 7.0, -0.3).asDouble(), -24.0);
+  EXPECT_EQ(of(Source::Mod, 5.0, -0.3).asDouble(), -0.09999999999999981);
+  EXPECT_TRUE(std::signbit(of(Source::Mod, 6.0, -3.0).asDouble()));
+  EXPECT_TRUE(std::signbit(of(Source::Neg, 0.0, 0.0).asDouble()));
+  EXPECT_EQ(of(Source::Pow, 3, 39).asInt(), 4052555153018976267);
+  EXPECT_EQ(of(Source::Pow, 2, -2).asDouble(), 0.25);
+  EXPECT_EQ(of(Source::FloorDiv, most, -1).asInt(), -most);
+  EXPECT_EQ(of(Source::Sqrt, 9, 9).asDouble(), 3.0);
+  // Ints beyond 64 bits, and quotients that are not those of the floats next to large ints.
+  EXPECT_THROW(of(Source::Pow, 3, 40), ValueError);
+  EXPECT_THROW(of(Source::Add, most, 1), ValueError);
+  EXPECT_THROW(of(Source::Mul, most, -2), ValueError);
+  EXPECT_THROW(of(Source::Neg, -most - 1, 0), ValueError);
+  EXPECT_THROW(of(Source::FloorDiv, -most - 1, -1), ValueError);
+  EXPECT_THROW(of(Source::Div, most, 3), ValueError);
+  // OverflowError, a complex number, and what `math` does not have.
+  EXPECT_THROW(of(Source::Pow, 10.0, 400.0), ValueError);
+  EXPECT_THROW(of(Source::Pow, -8.0, 0.5), ValueError);
+  EXPECT_THROW(of(Source::Exp, 1000.0, 0), ValueError);
+  EXPECT_THROW(of(Source::Log, 0.0, 0), ValueError);
+  EXPECT_THROW(of(Source::Mod, 1, 0), ValueError);
 }
 
 }  // namespace
