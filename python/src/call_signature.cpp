@@ -90,7 +90,7 @@ struct Reader {
         break;
       }
     }
-    if (!out.whole->empty() && out.whole->contains(out.tensors.size())) {
+    if (const auto& whole = out.terms->whole; !whole.empty() && whole.contains(out.tensors.size())) {
       put('w');
       putWord(i->offset);
       putWord(static_cast<std::int64_t>(i->storage->bytes()));
@@ -126,14 +126,20 @@ struct Reader {
                    static_cast<std::size_t>(PyUnicode_GET_LENGTH(o)) * PyUnicode_KIND(o));
   }
 
-  void read(PyObject* o, int depth = 0) {
+  void argument(PyObject* o, std::size_t place) {
+    if (isTensor(o)) return tensor(o);
+    if (!out.terms->isNumber(o, place)) return read(o, 0);
+    if (PyFloat_CheckExact(o)) {
+      put('f');
+      out.scalars.emplace_back(PyFloat_AS_DOUBLE(o));
+    } else {
+      put('k');
+      out.scalars.emplace_back(std::int64_t{PyLong_AsLongLong(o)});
+    }
+  }
+  void read(PyObject* o, int depth) {
     if (isTensor(o)) return tensor(o);
     if (PyFloat_CheckExact(o)) {
-      if (depth == 0) {
-        put('f');
-        out.scalars.emplace_back(PyFloat_AS_DOUBLE(o));
-        return;
-      }
       const double v = PyFloat_AS_DOUBLE(o);
       put('d');
       out.key.append(reinterpret_cast<const char*>(&v), sizeof v);
@@ -197,9 +203,35 @@ struct Reader {
 
 }  // namespace
 
-void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords, const std::set<std::size_t>& whole,
+bool ArgumentTerms::learn(PyObject* const* args, std::size_t n) {
+  bool learnt = false;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!PyLong_CheckExact(args[i]) || ints_.contains(i) || !isNumberPlace(args[i])) continue;
+    Seen& seen = seen_[i];
+    if (seen.last && !Held(seen.last.get()).is(args[i])) ++seen.changes;
+    seen.last = PyRef::borrow(args[i]);
+    if (!seen.fixed && seen.changes >= 2) learnt = ints_.insert(i).second;
+  }
+  return learnt;
+}
+
+bool ArgumentTerms::fix(PyObject* const* args, std::size_t n, const std::set<std::size_t>& numbers) {
+  bool any = false;
+  std::size_t number = 0;
+  const std::set<std::size_t> ints = ints_;
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool own =
+        PyFloat_CheckExact(args[i]) || (PyLong_CheckExact(args[i]) && ints.contains(i) && isNumberPlace(args[i]));
+    if (!own || !numbers.contains(number++) || PyFloat_CheckExact(args[i])) continue;
+    seen_[i].fixed = any = true;
+    ints_.erase(i);
+  }
+  return any;
+}
+
+void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords, const ArgumentTerms& terms,
                    CallSignature& out) {
-  out.whole = &whole;
+  out.terms = &terms;
   Reader r{out};
   const AutocastState& casts = autocastState();
   r.put(static_cast<char>((gradEnabled() ? 1 : 0) | (inferenceMode() ? 2 : 0) | (casts.cache ? 4 : 0) |
@@ -217,12 +249,12 @@ void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords
   r.put(static_cast<char>(static_cast<int>(casts.cpu.dtype) | static_cast<int>(casts.gpu.dtype) << 4));
   r.put(static_cast<char>(std::min<Py_ssize_t>(numArgs, 255)));
   if (numArgs >= 255) r.putWord(numArgs);
-  for (Py_ssize_t i = 0; i < numArgs; ++i) r.read(args[i]);
+  for (Py_ssize_t i = 0; i < numArgs; ++i) r.argument(args[i], static_cast<std::size_t>(i));
   if (keywords == nullptr) return;
   Py_ssize_t n = PyTuple_GET_SIZE(keywords);
   for (Py_ssize_t i = 0; i < n; ++i) {
-    r.read(PyTuple_GET_ITEM(keywords, i));
-    r.read(args[numArgs + i]);
+    r.read(PyTuple_GET_ITEM(keywords, i), 0);
+    r.argument(args[numArgs + i], static_cast<std::size_t>(numArgs + i));
   }
 }
 

@@ -39,6 +39,7 @@
 #include "python/src/result_tree.h"
 #include "python/src/run_time_numbers.h"
 #include "python/src/torch_function.h"
+#include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
 namespace {
@@ -196,7 +197,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
             std::shared_ptr<Entry>& made, bool dry, bool placeholders) {
   CollectorWaits collector;  // from before anything is recorded
   std::vector<Storage*> whole;
-  for (auto i : f.whole)
+  for (auto i : f.terms.whole)
     if (i < call.tensors.size()) whole.push_back(call.tensors[i].impl()->storage.get());
   for (const auto& s : f.wholeCaptured) whole.push_back(s.get());
   std::unique_ptr<lazy::Tracer> tracer;
@@ -205,7 +206,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
       tracer = std::make_unique<lazy::Tracer>(call.tensors, whole);
     } catch (const lazy::RestartTrace& restart) {
       for (std::size_t i = 0; i < call.tensors.size(); ++i)
-        if (call.tensors[i].impl()->storage.get() == restart.storage) f.whole.insert(i);
+        if (call.tensors[i].impl()->storage.get() == restart.storage) f.terms.whole.insert(i);
       whole.push_back(restart.storage);
     }
   }
@@ -231,7 +232,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   std::vector<PyObject*> described;
   CallSignature again;
   again.described = &described;
-  readSignature(args, numArgs, keywords, f.whole, again);
+  readSignature(args, numArgs, keywords, f.terms, again);
   for (PyObject* o : described) observer.cover(o);
 
   const Py_ssize_t numKeywords = keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0;
@@ -239,12 +240,12 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   std::vector<PyObject*> passed;
   std::size_t next = 0;
   for (Py_ssize_t i = 0; i < numArgs + numKeywords; ++i) {
-    if (!PyFloat_CheckExact(args[i])) {
+    if (!f.terms.isNumber(args[i], static_cast<std::size_t>(i))) {
       owned.push_back(PyRef::borrow(args[i]));
     } else {
       // An object of its own, by which it is known.
-      owned.emplace_back(checked(PyFloat_FromDouble(PyFloat_AS_DOUBLE(args[i]))));
-      observer.track(owned.back().get(), tracer->scalar(call.scalars[next++].asDouble()), args[i]);
+      owned.emplace_back(ownNumber(args[i]));
+      observer.track(owned.back().get(), tracer->scalar(call.scalars[next++]), args[i]);
     }
     passed.push_back(owned.back().get());
   }
@@ -260,7 +261,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   if (const Ref<Storage>& s = session.restartStorage()) {
     bool argument = false;
     for (std::size_t i = 0; i < call.tensors.size(); ++i)
-      if (call.tensors[i].impl()->storage == s) argument = f.whole.insert(i).second || argument;
+      if (call.tensors[i].impl()->storage == s) argument = f.terms.whole.insert(i).second || argument;
     if (!argument) f.wholeCaptured.push_back(s);
   }
   if (!result) {
@@ -300,7 +301,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   if (made != nullptr && !made->leaves.empty()) {
     f.leaves.insert(made->leaves.begin(), made->leaves.end());
     CallSignature then;
-    readSignature(args, numArgs, keywords, f.whole, then);
+    readSignature(args, numArgs, keywords, f.terms, then);
     call.key = std::move(then.key);
   }
   f.reason = observer.reason();
@@ -315,37 +316,6 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
 // ---- calls ---------------------------------------------------------------------------------------------------------
 
 namespace {
-
-void forget(Function& f, const std::string& key) {
-  auto it = f.entries.find(key);
-  if (it == f.entries.end()) return;
-  f.numEntries -= std::erase_if(it->second, [](const auto& entry) { return entry->dead(); });
-  if (it->second.empty()) f.entries.erase(it);
-}
-
-/// False, and the entry is not kept, where it is one of many that no call meets again.
-bool keep(Function& f, const std::string& key, std::shared_ptr<Entry> entry) {
-  entry->lastUse = ++f.clock;
-  auto& known = f.entries[key];
-  auto once = [](const auto& e) { return e->heldOnce(); };
-  if (once(entry) && std::ranges::count_if(known, once) >= static_cast<std::ptrdiff_t>(kMostHeldOnce)) {
-    f.numEntries -= std::erase_if(known, once);
-    return false;
-  }
-  known.insert(known.begin(), std::move(entry));
-  ++f.numEntries;
-  if (known.size() > kMostEntries) {
-    known.pop_back();
-    --f.numEntries;
-  }
-  if (f.numEntries <= kMostOfAll) return true;
-  auto oldest = f.entries.end();
-  for (auto it = f.entries.begin(); it != f.entries.end(); ++it)
-    if (oldest == f.entries.end() || it->second.front()->lastUse < oldest->second.front()->lastUse) oldest = it;
-  f.numEntries -= oldest->second.size();
-  f.entries.erase(oldest);
-  return true;
-}
 
 /// The result of the plan of an entry that fits the call; null if there is none. `leaves`, which may be null,
 /// are kept where a plan ran.
@@ -403,7 +373,7 @@ PyObject* replayWithLeaves(Function& f, const CallSignature& call, PyObject* con
   if (!leaves.any()) return nullptr;
   leaves.turnOn();
   CallSignature then;
-  readSignature(args, numArgs, keywords, f.whole, then);
+  readSignature(args, numArgs, keywords, f.terms, then);
   return replay(f, then, &leaves, [&] { return runBody(f, args, numArgs, keywords); });
 }
 
@@ -416,7 +386,7 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
     PyRef alive = PyRef::borrow(self);
     f.budget.call();
     CallSignature call;
-    readSignature(args, numArgs, keywords, f.whole, call);
+    readSignature(args, numArgs, keywords, f.terms, call);
     // Every operation is looked at by itself there.
     if (autograd::anomalyMode()) return checked(runBody(f, args, numArgs, keywords));
     if (call.special || !activeAxes().empty() || savedTensorHooksActive())
@@ -433,10 +403,17 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
           log(f, "changed: " + changed);
       }
     forget(f, call.key);
+    const std::size_t numAll =
+        static_cast<std::size_t>(numArgs + (keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0));
+    if (!f.dropsGrads && f.terms.learn(args, numAll)) {
+      call = {};
+      readSignature(args, numArgs, keywords, f.terms, call);
+    }
     if (!Observer::possible() || !f.budget.allows()) return record(f, args, numArgs, keywords, call.key).release();
     std::shared_ptr<Entry> made;
     PyRef result = watch(f, call, args, numArgs, keywords, made);
-    const bool kept = made != nullptr && keep(f, call.key, std::move(made));
+    bool kept = false;
+    if (made != nullptr && !fixes(f, *made, args, numAll)) kept = keep(f, call.key, std::move(made));
     f.budget.watched(kept || f.learnt);
     return result.release();
   });
@@ -506,11 +483,11 @@ PyObject* explain(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject*
   return guarded([&]() -> PyObject* {
     auto* f = reinterpret_cast<PyCompiled*>(self)->function;
     CallSignature call;
-    readSignature(args, n, keywords, f->whole, call);
+    readSignature(args, n, keywords, f->terms, call);
     if (!f->entries.contains(call.key) && knownEntry(*f, call, args, n, keywords) == nullptr) {
       PyRef result(checked(callCompiled(self, args, static_cast<std::size_t>(n), keywords)));
       call = {};
-      readSignature(args, n, keywords, f->whole, call);
+      readSignature(args, n, keywords, f->terms, call);
     }
     if (auto it = f->entries.find(call.key); it != f->entries.end())
       return PyUnicode_FromString(

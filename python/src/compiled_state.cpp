@@ -93,11 +93,47 @@ std::shared_ptr<Entry> knownEntry(Function& f, CallSignature& call, PyObject* co
   if (!leaves.any()) return nullptr;
   leaves.turnOn();
   CallSignature then;
-  readSignature(args, numArgs, keywords, f.whole, then);
+  readSignature(args, numArgs, keywords, f.terms, then);
   auto it = f.entries.find(then.key);
   auto entry = it == f.entries.end() ? nullptr : entryFor(it->second, then, {}, &leaves);
   if (entry != nullptr) call = std::move(then);
   return entry;
+}
+
+void forget(Function& f, const std::string& key) {
+  auto it = f.entries.find(key);
+  if (it == f.entries.end()) return;
+  f.numEntries -= std::erase_if(it->second, [](const auto& entry) { return entry->dead(); });
+  if (it->second.empty()) f.entries.erase(it);
+}
+
+bool keep(Function& f, const std::string& key, std::shared_ptr<Entry> entry) {
+  entry->lastUse = ++f.clock;
+  auto& known = f.entries[key];
+  auto once = [](const auto& e) { return e->heldOnce(); };
+  if (once(entry) && std::ranges::count_if(known, once) >= static_cast<std::ptrdiff_t>(kMostHeldOnce)) {
+    f.numEntries -= std::erase_if(known, once);
+    return false;
+  }
+  known.insert(known.begin(), std::move(entry));
+  ++f.numEntries;
+  if (known.size() > kMostEntries) {
+    known.pop_back();
+    --f.numEntries;
+  }
+  if (f.numEntries <= kMostOfAll) return true;
+  auto oldest = f.entries.end();
+  for (auto it = f.entries.begin(); it != f.entries.end(); ++it)
+    if (oldest == f.entries.end() || it->second.front()->lastUse < oldest->second.front()->lastUse) oldest = it;
+  f.numEntries -= oldest->second.size();
+  f.entries.erase(oldest);
+  return true;
+}
+
+bool fixes(Function& f, const Entry& entry, PyObject* const* args, std::size_t n) {
+  std::set<std::size_t> numbers;
+  for (const auto& [number, value] : entry.trace->guardedScalars) numbers.insert(number);
+  return !numbers.empty() && f.terms.fix(args, n, numbers);
 }
 
 }  // namespace tandem::python

@@ -95,7 +95,7 @@ struct Function {
   std::uint64_t clock = 0;
   Budget budget;
   ChangingPlaces changing;
-  std::set<std::size_t> whole;              // arguments whose storages are taken whole
+  ArgumentTerms terms;
   std::set<std::size_t> leaves;             // `Entry::leaves` of all entries
   std::vector<Ref<Storage>> wholeCaptured;  // and captured ones
   std::uint64_t runs = 0;                   // of the body
@@ -117,6 +117,12 @@ std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known
 /// The entry for a call, which becomes that of its arguments as the entry takes them; null if there is none.
 std::shared_ptr<Entry> knownEntry(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs,
                                   PyObject* keywords);
+/// Drops the entries for a signature that no call can fit again.
+void forget(Function& f, const std::string& key);
+/// False, and the entry is not kept, where it is one of many that no call meets again.
+bool keep(Function& f, const std::string& key, std::shared_ptr<Entry> entry);
+/// Does the trace hold for one value of an int that its call brought? That counts by value then.
+bool fixes(Function& f, const Entry& entry, PyObject* const* args, std::size_t n);
 /// Runs the body once, recorded and watched. Where it is proved, `made` is the trace for later calls; the plan then did
 /// not run if it is to be `dry`, and the call gets the numbers that the body read; it becomes the call with the
 /// arguments that the trace takes (ArgumentLeaves). `placeholders`: as for lazy::Session.

@@ -120,7 +120,7 @@ bool takeState(const ValuePlace& place, PyObject* value) {
   if (!observer.proved()) return true;
   try {
     for (std::size_t i = before; i < w.call->tensors.size(); ++i)
-      w.tracer->addArgument(w.call->tensors[i], w.call->whole->contains(i));
+      w.tracer->addArgument(w.call->tensors[i], w.call->terms->whole.contains(i));
   } catch (const lazy::RestartTrace&) {
     observer.refuse("what is kept from call to call shares memory with another tensor");
   }

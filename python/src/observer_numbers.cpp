@@ -43,7 +43,7 @@ PyObject* Observer::readNumber(const Tensor& t) {
   std::optional<lazy::Session::Read> read = session_.readAhead(t, !dry_);
   if (!read) return nullptr;
   PyRef number(checked(elementObject(t.dtype(), read->now.data())));
-  if (PyLong_Check(number.get())) number = PyRef(ownInt(number.get()));
+  if (PyLong_Check(number.get())) number = PyRef(ownNumber(number.get()));
   tracked_.insert_or_assign(number.get(), Number{number, {}, read->each, {}});
   disguise(number.get());
   return number.release();
@@ -162,7 +162,7 @@ void Observer::standFor(PyObject*& result, const Scalar& slot) {
       (value->bits() != expected.bits() && !(isNaN(*value) && isNaN(expected))))
     return refuse("Python computed another number than its operators give");
   // An object that nobody else has.
-  Py_SETREF(result, slot.isFloat() ? checked(PyFloat_FromDouble(PyFloat_AS_DOUBLE(result))) : ownInt(result));
+  Py_SETREF(result, ownNumber(result));
   track(result, slot);
 }
 

@@ -28,7 +28,7 @@ PyObject* numberOf(const NumberSource& source, PyObject* value) {
     if (w.sources[i].sameAs(source)) return Py_NewRef(w.numbers[i].get());
   const std::optional<Scalar> now = source.valueOf(value);
   if (!now) fail<TypeError>("a number is too large for a float");
-  PyRef number(source.integer ? ownInt(value) : checked(PyFloat_FromDouble(now->recorded())));
+  PyRef number(source.integer ? ownNumber(value) : checked(PyFloat_FromDouble(now->recorded())));
   w.observer->track(number.get(), w.tracer->scalar(*now), value);
   w.sources.push_back(source);
   w.values.push_back(*now);

@@ -58,7 +58,7 @@ KnownCall knownCall(PyObject* compiled, PyObject* args, PyObject* keywords) {
   Function& f = *reinterpret_cast<PyCompiled*>(compiled)->function;
   const Passed passed(args, keywords);
   CallSignature call;
-  readSignature(passed.values.data(), passed.numArgs, passed.names.get(), f.whole, call);
+  readSignature(passed.values.data(), passed.numArgs, passed.names.get(), f.terms, call);
   const std::size_t own = call.scalars.size();
   const std::shared_ptr<Entry> entry = knownEntry(f, call, passed.values.data(), passed.numArgs, passed.names.get());
   if (entry == nullptr) return {};
@@ -71,7 +71,7 @@ KnownCall dryCall(PyObject* compiled, PyObject* args, PyObject* keywords, PyRef&
   Function& f = *reinterpret_cast<PyCompiled*>(compiled)->function;
   const Passed passed(args, keywords);
   CallSignature call;
-  readSignature(passed.values.data(), passed.numArgs, passed.names.get(), f.whole, call);
+  readSignature(passed.values.data(), passed.numArgs, passed.names.get(), f.terms, call);
   const std::size_t own = call.scalars.size();
   std::shared_ptr<Entry> made;
   std::set<std::size_t> all;

@@ -139,7 +139,8 @@ void reveal(PyObject* number) {
   if (Py_TYPE(number) == &trackedIntType) Py_SET_TYPE(number, &PyLong_Type);
 }
 
-PyObject* ownInt(PyObject* number) {
+PyObject* ownNumber(PyObject* number) {
+  if (isFloat(number)) return checked(PyFloat_FromDouble(PyFloat_AS_DOUBLE(number)));
   // An object of a class of its own is never one of the small ints that the interpreter shares.
   PyRef arguments(checked(PyTuple_Pack(1, number)));
   PyObject* own = checked(PyLong_Type.tp_new(&trackedIntType, arguments.get(), nullptr));

@@ -35,8 +35,8 @@ PyObject* convertedNumber(PyObject* tensor, PyTypeObject* to);
 /// A number that nobody else has gets that class, or loses it.
 void disguise(PyObject* number);
 void reveal(PyObject* number);
-/// An int that nobody else has, however small it is; a new reference.
-PyObject* ownInt(PyObject* number);
+/// The int, however small it is, or the float as an object that nobody else has; a new reference.
+PyObject* ownNumber(PyObject* number);
 void initTrackedNumbers();
 
 }  // namespace tandem::python

@@ -304,6 +304,26 @@ def test_a_branch_has_a_plan_for_each_way():
     assert body.runs <= 3 or CHECKED
 
 
+def test_an_int_that_is_another_one_at_each_call():
+    body = counting(lambda x, step, *, size=1: x / (1 - 0.5**step) + size)
+    steps = [1, 2, 3, 4, 7, 100, 3, -2]
+    expected = [1 / (1 - 0.5**step) + 1 for step in steps]
+    assert [body(vector(1), step).item() for step in steps] == pytest.approx(expected)
+    assert [body(vector(1), step=step, size=1).item() for step in steps] == pytest.approx(expected)
+    assert body.runs <= 6 or CHECKED
+    for value in (True, 2.0, 2**62, 10**30):
+        assert body(vector(1), value).item() == pytest.approx(1 / (1 - 0.5**value) + 1)
+
+
+def test_an_int_that_is_a_size_counts_by_value():
+    body = counting(lambda x, n, k: x[:n].sum() * n if k > 3 else x[:k].sum())
+    calls = [(n, k) for n in range(1, 7) for k in (1, 5, 6)] * 2
+    for n, k in calls:
+        expected = n * n if k > 3 else k
+        assert body(tandem.ones(8), n, k).item() == expected
+    assert body.runs <= len(calls) // 2 + 8 or CHECKED
+
+
 def test_what_never_comes_again_is_not_kept():
     """An index is no number of a plan: each has its own, and those that no call meets again are dropped."""
     box = Box(at=0, items=tandem.zeros(100))

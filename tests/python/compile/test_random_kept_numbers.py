@@ -154,7 +154,7 @@ def told(source, seed, wrap):
     found = []
     for _ in range(9):
         x = tandem.tensor([1.5, -2.0, 0.25])
-        n, m = r.choice([1.0, 2.5, -0.5, 3.0]), r.choice([2, 2, 3])
+        n, m = r.choice([1.0, 2.5, -0.5, 3.0]), r.choice([2, 2, 3, 5, -1, 0, 7, True, 10**20])
         try:
             result = shown(call(x, n, m, tandem.tensor([1, 4]), tandem.tensor([0.5], dtype=tandem.float16)))
         except Exception as error:  # noqa: BLE001  (of whatever class)
