@@ -217,6 +217,8 @@ void Observer::step(PyFrameObject* frame) {
         makeFresh(f.peek(1 + p.local));
       else if (p.what == Pending::Do::Slot)
         standFor(f.top[-1], p.slot);
+      else if (p.what == Pending::Do::Late)
+        standFor(f.top[-1], p.late);
     }
   }
   int at = f.offset;

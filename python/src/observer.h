@@ -100,10 +100,19 @@ class Observer {
   bool compares(ScalarCondition::Is is, PyObject* a, PyObject* b);
   /// An operand of arithmetic on tensors: a number stays one of the call's own.
   void factor(PyObject* o);
-  /// Guards a number that the body read.
+  /// Guards a number that the body read, or made of such.
   void guardRead(PyObject* o) {
-    if (readOf(o) != nullptr) guardNumber(o);
+    if (readOf(o) != nullptr || lateOf(o) != nullptr) guardNumber(o);
   }
+  /// What a number is that the body made of numbers which it read, and which calls make of theirs when their plan ran:
+  /// `total += loss.item()`.
+  struct LateNumber {
+    ScalarSlot::Source source = ScalarSlot::Source::Add;  // or Sub, Mul, Div
+    PyRef left, right;
+    int depth = 1;  // of numbers of numbers
+  };
+  /// Null for others.
+  [[nodiscard]] const LateNumber* lateOf(PyObject* number) const;
   /// The element of `t` as it is in this call, as a number that later calls read anew; null where that cannot be had.
   PyObject* readNumber(const Tensor& t);
   /// `float(o)` or `int(o)` gives a tracked number as it is, and the element of a tensor as `readNumber` does.
@@ -216,12 +225,13 @@ class Observer {
 
  private:
   struct Pending {
-    enum class Do : std::uint8_t { Fresh, FreshLocal, Slot, Number } what = Do::Fresh;
+    enum class Do : std::uint8_t { Fresh, FreshLocal, Slot, Number, Late } what = Do::Fresh;
     int offset = 0;  // of the instruction before which it is done
     int depth = 0;   // of the stack then
     int local = 0;   // for Fresh: how far below the top
     Scalar slot;
     ValuePlace place;  // for Number
+    LateNumber late;
   };
   struct Code {
     PyRef bytes;
@@ -255,9 +265,12 @@ class Observer {
   /// The operands of an operator.
   void meet(PyObject* a, PyObject* b);
   bool comparison(Frame& f, int arg);
+  /// The next value on the stack is made of a number that the body read, by what cannot fail; false: it is not.
+  bool computesLate(Frame& f, ScalarSlot::Source source, PyObject* a, PyObject* b);
   void called(Frame& f, int popped, bool makesFresh);
   /// `result`, on the stack, stands for a slot from here on.
   void standFor(PyObject*& result, const Scalar& slot);
+  void standFor(PyObject*& result, const LateNumber& late);
   void intrinsic(Frame& f, int which);
   void asText(PyObject* o);
   void storeItem(PyObject* container, PyObject* key, PyObject* value);
@@ -312,6 +325,7 @@ class Observer {
     Tensor read;
     PyRef original;
     bool asked = false;  // for its value
+    std::optional<LateNumber> late;
   };
   std::unordered_map<PyObject*, Number> tracked_;
   std::vector<PyObject*> resting_;

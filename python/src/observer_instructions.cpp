@@ -61,12 +61,12 @@ bool givesNumber(PyCodeObject* code) {
 }  // namespace
 
 void Observer::freshAfter(Frame& f, int popped) {
-  pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth - popped + 1, 0, {}, {}};
+  pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth - popped + 1, 0, {}, {}, {}};
 }
 
 void Observer::numberAfter(Frame& f, int popped) {
   if (!number_) return;
-  pending_[f.object] = {Pending::Do::Number, f.next, f.depth - popped + 1, 0, {}, std::move(*number_)};
+  pending_[f.object] = {Pending::Do::Number, f.next, f.depth - popped + 1, 0, {}, std::move(*number_), {}};
   number_.reset();
 }
 
@@ -207,7 +207,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
 #endif
 #ifdef MAKE_CELL
   case MAKE_CELL:
-    pending_[f.object] = {Pending::Do::FreshLocal, f.next, f.depth, arg, {}, {}};
+    pending_[f.object] = {Pending::Do::FreshLocal, f.next, f.depth, arg, {}, {}, {}};
     return;
 #endif
   case BUILD_STRING:
@@ -234,7 +234,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
     const int first = arg & 0xFF;
     const int last = arg >> 8;
     iterate(f.peek(1));
-    pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth + first + last, first, {}, {}};
+    pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth + first + last, first, {}, {}, {}};
     return;
   }
   case GET_ITER:
@@ -244,7 +244,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case FOR_ITER:
     if (!fresh(f.peek(1))) return refuse("an iterator that was there before is advanced");
     // `zip` and its like make a tuple each time; a jump out of the loop has another depth.
-    if (makesTuples(f.peek(1))) pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth + 1, 0, {}, {}};
+    if (makesTuples(f.peek(1))) pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth + 1, 0, {}, {}, {}};
     return;
 #ifdef SEND
   case SEND:
@@ -528,7 +528,7 @@ std::optional<ScalarSlot::Source> onNumbers(int how) {
 
 void Observer::called(Frame& f, int popped, bool makesFresh) {
   if (computed_) {
-    pending_[f.object] = {Pending::Do::Slot, f.next, f.depth - popped + 1, 0, *std::exchange(computed_, {}), {}};
+    pending_[f.object] = {Pending::Do::Slot, f.next, f.depth - popped + 1, 0, *std::exchange(computed_, {}), {}, {}};
   } else if (makesFresh) {
     freshAfter(f, popped);
   }
@@ -555,11 +555,12 @@ void Observer::meet(PyObject* a, PyObject* b) {
 void Observer::arithmetic(Frame& f, int how) {
   PyObject* a = f.peek(2);
   PyObject* b = f.peek(1);
+  auto number = [](PyObject* o) { return isFloat(o) || isInt(o) || PyBool_Check(o); };
+  const auto source = number(a) && number(b) ? onNumbers(how) : std::nullopt;
+  if (source && computesLate(f, *source, a, b)) return;
   guardRead(a);
   guardRead(b);
-  auto number = [](PyObject* o) { return isFloat(o) || isInt(o) || PyBool_Check(o); };
-  if (number(a) && number(b))
-    if (const auto source = onNumbers(how); source && computes(*source, a, b)) return called(f, 2, false);
+  if (source && computes(*source, a, b)) return called(f, 2, false);
   auto sequence = [](PyObject* o) { return PyList_CheckExact(o) || PyTuple_CheckExact(o); };
   if ((how == NB_ADD || how == NB_INPLACE_ADD) && sequence(a) && (sequence(b) || how == NB_INPLACE_ADD)) {
     // The items of both, whatever they are. A list that is added to in place must be the body's own.

@@ -11,7 +11,7 @@
 namespace tandem::python {
 
 void Observer::track(PyObject* number, const Scalar& slot, PyObject* original) {
-  tracked_.insert_or_assign(number, Number{PyRef::borrow(number), slot, {}, PyRef::borrow(original)});
+  tracked_.insert_or_assign(number, Number{PyRef::borrow(number), slot, {}, PyRef::borrow(original), false, {}});
   disguise(number);
 }
 
@@ -25,6 +25,12 @@ const Tensor* Observer::readOf(PyObject* number) const {
   if (!proved()) return nullptr;
   auto it = tracked_.find(number);
   return it == tracked_.end() || !it->second.read.defined() ? nullptr : &it->second.read;
+}
+
+const Observer::LateNumber* Observer::lateOf(PyObject* number) const {
+  if (!proved()) return nullptr;
+  auto it = tracked_.find(number);
+  return it == tracked_.end() || !it->second.late ? nullptr : &*it->second.late;
 }
 
 void Observer::guardNumber(PyObject* o) {
@@ -44,7 +50,7 @@ PyObject* Observer::readNumber(const Tensor& t) {
   if (!read) return nullptr;
   PyRef number(checked(elementObject(t.dtype(), read->now.data())));
   if (PyLong_Check(number.get())) number = PyRef(ownNumber(number.get()));
-  tracked_.insert_or_assign(number.get(), Number{number, {}, read->each, {}});
+  tracked_.insert_or_assign(number.get(), Number{number, {}, read->each, {}, false, {}});
   disguise(number.get());
   return number.release();
 }
@@ -131,6 +137,30 @@ bool Observer::computes(ScalarSlot::Source source, PyObject* a, PyObject* b) {
   return true;
 }
 
+bool Observer::computesLate(Frame& f, ScalarSlot::Source source, PyObject* a, PyObject* b) {
+  using Source = ScalarSlot::Source;
+  constexpr int kMostDepth = 200;
+  auto late = [&](PyObject* o) { return readOf(o) != nullptr || lateOf(o) != nullptr; };
+  if ((!late(a) && !late(b)) || !keepsNumbers()) return false;
+  if (source == Source::Div) {
+    // By nothing that may be zero, as an error would come after the plan.
+    const std::optional<Scalar> divisor = late(b) ? std::nullopt : constantOf(b);
+    if (!divisor || divisor->recorded() == 0) return false;
+    static PyObject* zero = checked(PyLong_FromLong(0));
+    if (slotOf(b) != nullptr && !compares(ScalarCondition::Is::NotEqual, b, zero)) return false;
+  } else if (source != Source::Add && source != Source::Sub && source != Source::Mul) {
+    return false;
+  }
+  LateNumber number{source, PyRef::borrow(a), PyRef::borrow(b)};
+  for (PyObject* o : {a, b})
+    if (const LateNumber* of = lateOf(o)) number.depth = std::max(number.depth, of->depth + 1);
+  if (number.depth > kMostDepth) return false;
+  rest(a);
+  rest(b);
+  pending_[f.object] = {Pending::Do::Late, f.next, f.depth - 1, 0, {}, {}, std::move(number)};
+  return true;
+}
+
 bool Observer::compares(ScalarCondition::Is is, PyObject* a, PyObject* b) {
   const Scalar* left = slotOf(a);
   const Scalar* right = slotOf(b);
@@ -164,6 +194,13 @@ void Observer::standFor(PyObject*& result, const Scalar& slot) {
   // An object that nobody else has.
   Py_SETREF(result, ownNumber(result));
   track(result, slot);
+}
+
+void Observer::standFor(PyObject*& result, const LateNumber& late) {
+  if (!isFloat(result) && !isInt(result)) return refuse("Python computed something else than a number");
+  Py_SETREF(result, ownNumber(result));
+  tracked_.insert_or_assign(result, Number{PyRef::borrow(result), {}, {}, {}, false, late});
+  disguise(result);
 }
 
 void Observer::rest(PyObject* number) {

@@ -28,6 +28,21 @@ void visitSlots(PyObject* o, const std::function<void(const PyMemberDef&, PyObje
   }
 }
 
+namespace {
+PyObject* computed(ScalarSlot::Source source, PyObject* a, PyObject* b) {
+  switch (source) {
+  case ScalarSlot::Source::Add:
+    return PyNumber_Add(a, b);
+  case ScalarSlot::Source::Sub:
+    return PyNumber_Subtract(a, b);
+  case ScalarSlot::Source::Mul:
+    return PyNumber_Multiply(a, b);
+  default:
+    return PyNumber_TrueDivide(a, b);
+  }
+}
+}  // namespace
+
 bool isUnchanging(PyObject* o) { return isPlain(o) || isSize(o) || isDType(o) || isDevice(o) || PyRange_Check(o); }
 
 class ResultTree::Reader {
@@ -65,10 +80,11 @@ class ResultTree::Reader {
     } else {
       constant(n, o);
     }
+    // Plain values may be one object by chance.
+    const bool isOne = !isPlain(o) || n.kind != Kind::Constant;
     tree_.nodes_.push_back(std::move(n));
     const auto number = static_cast<std::uint32_t>(tree_.nodes_.size() - 1);
-    // Plain values may be one object by chance.
-    if (!isPlain(o) || observer_.readOf(o) != nullptr) known_.emplace(o, number);
+    if (isOne) known_.emplace(o, number);
     return number;
   }
 
@@ -141,6 +157,12 @@ class ResultTree::Reader {
       numbers_.push_back(*slot);
       return;
     }
+    if (const Observer::LateNumber* late = observer_.lateOf(o)) {
+      n.kind = Kind::Arithmetic;
+      n.tensor = static_cast<std::uint32_t>(late->source);
+      for (PyObject* part : {late->left.get(), late->right.get()}) n.children.push_back(read(part));
+      return;
+    }
     observer_.guardNumber(o);
     n.constant = Held(o);
     if (isUnchanging(o)) return;
@@ -188,6 +210,10 @@ PyObject* ResultTree::build(const std::vector<Tensor>& tensors, std::span<const 
       made = PyRef(checked(s.isFloat() ? PyFloat_FromDouble(s.asDouble()) : PyLong_FromLongLong(s.asInt())));
       break;
     }
+    case Kind::Arithmetic:
+      made = PyRef(checked(
+          computed(static_cast<ScalarSlot::Source>(n.tensor), built[n.children[0]].get(), built[n.children[1]].get())));
+      break;
     case Kind::Constant:
       made = PyRef::borrow(n.constant.get());
       break;

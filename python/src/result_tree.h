@@ -40,6 +40,7 @@ class ResultTree {
     Tensor,
     Number,
     Computed,
+    Arithmetic,
     Tuple,
     List,
     Dict,
@@ -50,7 +51,7 @@ class ResultTree {
   };
   struct Node {
     Kind kind = Kind::Constant;
-    std::uint32_t tensor = 0;  // or which of the numbers
+    std::uint32_t tensor = 0;  // or which of the numbers, or what is computed of two
     Held constant;             // or the class of a named tuple, or of an object
     std::vector<std::uint32_t> children;
     std::vector<PyRef> keys;        // of a dict, or attributes; slots come behind these

@@ -192,6 +192,21 @@ def with_a_gradient():
     return body, lambda: box.n
 
 
+def metrics():
+    box, losses = Box(loss=0.0, right=0, seen=0, mean=0.0), []
+
+    def body(x):
+        error = (x - 1) ** 2
+        box.loss += error.mean().item() * x.numel()
+        box.right += (x > 0).sum().item()
+        box.seen += x.shape[0]
+        box.mean = box.right / box.seen
+        losses.append(error.sum().item() / 2 - 1)
+        return box.loss / box.seen, error
+
+    return body, lambda: (vars(box), losses)
+
+
 # How often the body runs in eight calls.
 FORMS = {
     "an attribute": (an_attribute, 2),
@@ -210,6 +225,7 @@ FORMS = {
     "of groups": (of_groups, 4),
     "of ints": (of_ints, 2),
     "with a gradient": (with_a_gradient, 2),
+    "metrics": (metrics, 2),
 }
 
 

@@ -184,8 +184,8 @@ def test_attributes_are_assigned_and_counts_are_read():
 
 USED = {
     "compared": lambda loss, out, right: loss.item() > 1.1,
-    "in arithmetic": lambda loss, out, right: loss.item() * 2,
-    "right of five": lambda loss, out, right: right.item() / 5,
+    "a divisor": lambda loss, out, right: 5 / loss.item(),
+    "rounded": lambda loss, out, right: round(loss.item(), 2),
     "an operand": lambda loss, out, right: out.detach() * loss.item(),
     "a tensor": lambda loss, out, right: tandem.tensor(loss.item()),
     "formatted": lambda loss, out, right: f"{loss.item():.3f}",
@@ -199,6 +199,20 @@ def test_steps_that_use_numbers_run(name):
     compiled, batch, _ = trained(USED[name], 4)
     assert compiled.runs == 4 or CHECKED
     assert "the value of a tensor is read" in compiled.compiled.explain(*batch)
+
+
+COMPUTED = {
+    "in arithmetic": lambda loss, out, right: loss.item() * 2,
+    "right of five": lambda loss, out, right: right.item() / 5,
+    "with another": lambda loss, out, right: [1 - loss.item() * right.item(), float(loss.item() + 1)],
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_arithmetic_of_numbers_waits_for_the_plan(name):
+    compiled, _, results = trained(COMPUTED[name], 6)
+    assert len(set(results)) > 1
+    assert compiled.runs == 2 or CHECKED
 
 
 def test_with_fullgraph_numbers_may_be_returned_and_not_used():

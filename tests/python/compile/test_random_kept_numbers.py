@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import math
 import random
+import re
 
 import pytest
 
 import tandem
 
-# `@` stands for a smaller expression.
+# `@` stands for a smaller expression, `~` for what is read of a tensor.
 ATOMS = "o.n o.f d['n'] d['f'] l[0] l[1] seen() G n m 2 3 0.5 -1 True".split()
+READS = ["x.sum().item()", "(x > 0).sum().item()", "y[0].item()", "h.sum().item()"]
 FORMS = """
 (@ + @)
 (@ - @)
@@ -53,6 +55,14 @@ math.log(1.5 + (@) * (@))
 STATEMENTS = """
 x = x * @
 x = x + @
+o.f += ~ * @
+o.n += ~
+d['f'] = d['f'] + ~ / (@ + 7.5)
+d['kept'] = (~ - @) / 3
+l[1] = ~ * 2 + ~
+out.append(~ + @)
+log.append(~)
+o.kept = ~ / (1 + ~ * ~)
 x = x / (@ + 11.25)
 x = @ - x
 x = x.add(@, alpha=2)
@@ -128,7 +138,8 @@ def expression(r, depth):
 def program(r):
     def statement():
         parts = r.choice(STATEMENTS).split("@")
-        return "".join(p + expression(r, r.choice([0, 1, 1, 2, 2, 3])) for p in parts[:-1]) + parts[-1]
+        text = "".join(p + expression(r, r.choice([0, 1, 1, 2, 2, 3])) for p in parts[:-1]) + parts[-1]
+        return re.sub("~", lambda _: r.choice(READS), text)
 
     return PROGRAM.format("\n        ".join(statement() for _ in range(r.randint(1, 5))))
 
