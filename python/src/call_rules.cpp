@@ -219,6 +219,9 @@ void getsItem(Observer& o, Args args, Py_ssize_t n) {
 void getsItemOrNone(Observer& o, Args args, Py_ssize_t n) {
   if (n > 1) o.dictItem(args[0], args[1], true);
 }
+void givesItemOrNone(Observer& o, Args args, Py_ssize_t n) {
+  o.loading([&] { getsItemOrNone(o, args, n); });
+}
 void subscripts(Observer& o, Args args, Py_ssize_t n) {
   if (n == 2) o.subscript(args[0], args[1]);
 }
@@ -255,6 +258,9 @@ void advances(Observer& o, Args args, Py_ssize_t n) {
 void getsAttribute(Observer& o, Args args, Py_ssize_t n) {
   if (n >= 2 && PyUnicode_Check(args[1])) return o.attribute(args[0], args[1]);
   o.refuse("getattr");
+}
+void givesAttribute(Observer& o, Args args, Py_ssize_t n) {
+  o.loading([&] { getsAttribute(o, args, n); });
 }
 void setsAttribute(Observer& o, Args args, Py_ssize_t n) {
   if (n == 3 && PyUnicode_Check(args[1])) return o.storeAttribute(args[0], args[1], args[2]);

@@ -65,6 +65,8 @@ void extends(Observer& o, Args args, Py_ssize_t n);
 void updates(Observer& o, Args args, Py_ssize_t n);
 void getsItem(Observer& o, Args args, Py_ssize_t n);
 void getsItemOrNone(Observer& o, Args args, Py_ssize_t n);
+/// Likewise, and that is what the call gives.
+void givesItemOrNone(Observer& o, Args args, Py_ssize_t n);
 void subscripts(Observer& o, Args args, Py_ssize_t n);
 void operation(Observer& o, Args args, Py_ssize_t n);
 /// `requires_grad_`.
@@ -81,6 +83,8 @@ void nothing(Observer& o, Args args, Py_ssize_t n);
 void length(Observer& o, Args args, Py_ssize_t n);
 void advances(Observer& o, Args args, Py_ssize_t n);
 void getsAttribute(Observer& o, Args args, Py_ssize_t n);
+/// Likewise, and that is what the call gives.
+void givesAttribute(Observer& o, Args args, Py_ssize_t n);
 void setsAttribute(Observer& o, Args args, Py_ssize_t n);
 void objectSetsAttribute(Observer& o, Args args, Py_ssize_t n);
 void lends(Observer& o, Args args, Py_ssize_t n);

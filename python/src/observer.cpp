@@ -236,7 +236,9 @@ void Observer::step(PyFrameObject* frame) {
   f.next = at;
   loads_ = loadsValue(op, arg);
   number_.reset();
+  stepping_ = true;
   instruction(f, op, arg);
+  stepping_ = false;
   if (number_) refuse("a number that changes was not found");
 }
 

@@ -136,6 +136,13 @@ class Observer {
   /// It is gone through by `for`, `list()` and their like.
   void iterate(PyObject* o);
   void subscript(PyObject* container, PyObject* key);
+  /// What `read` comes upon is what the call of the instruction gives.
+  template <class F>
+  void loading(F&& read) {
+    loads_ = stepping_;
+    read();
+    loads_ = false;
+  }
   /// `dict[key]`, or with `absent` whether it is there.
   void dictItem(PyObject* dict, PyObject* key, bool absent = false);
   /// `dict[key]` becomes `value` until it is given back: at the end of the body all have what they had.
@@ -302,7 +309,8 @@ class Observer {
   lazy::Session& session_;
   ChangingPlaces& changing_;
   CollectorWaits& collector_;
-  bool loads_ = false;                // the instruction does nothing but load a value
+  bool stepping_ = false;             // an instruction is looked at
+  bool loads_ = false;                // it does nothing but load a value
   std::optional<ValuePlace> number_;  // that it loads
   GuardSet guards_;
   GuardSet arguments_;  // as they were at the start

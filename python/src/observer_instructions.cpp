@@ -527,7 +527,9 @@ std::optional<ScalarSlot::Source> onNumbers(int how) {
 }  // namespace
 
 void Observer::called(Frame& f, int popped, bool makesFresh) {
-  if (computed_) {
+  if (number_) {
+    numberAfter(f, popped);
+  } else if (computed_) {
     pending_[f.object] = {Pending::Do::Slot, f.next, f.depth - popped + 1, 0, *std::exchange(computed_, {}), {}, {}};
   } else if (makesFresh) {
     freshAfter(f, popped);

@@ -36,7 +36,8 @@ constexpr Named kBuiltins[] = {
     {"sorted", {sorts, true}},
     {"iter", {firstIterates, true}},
     {"next", {advances}},
-    {"getattr hasattr", {getsAttribute}},
+    {"getattr", {givesAttribute}},
+    {"hasattr", {getsAttribute}},
     {"setattr", {setsAttribute, false, true}},
     {"id", {identity}},
     {"repr ascii format", {asText}},
@@ -74,7 +75,7 @@ constexpr Named kList[] = {{"append", {appends, false, true}}, {"extend", {exten
                            {"clear reverse", {mutates}},       {"sort", {sortsInPlace}},
                            {"copy", {firstIterates, true}},    {"index count __contains__", {searches}},
                            {"__getitem__", {subscripts}},      {"__len__", {firstIterates}}};
-constexpr Named kDict[] = {{"get", {getsItemOrNone}},
+constexpr Named kDict[] = {{"get", {givesItemOrNone}},
                            {"__getitem__", {getsItem}},
                            {"__contains__", {getsItemOrNone}},
                            {"keys values items copy __reversed__", {firstIterates, true}},
@@ -343,8 +344,8 @@ bool understoodFunction(Observer& o, PyObject* callable, Args args, Py_ssize_t n
     return false;
   }
   // Those that take or hand on what containers hold ask nothing of it.
-  const bool handsOn = rule.apply == getsItem || rule.apply == getsItemOrNone || rule.apply == subscripts ||
-                       rule.apply == updates || rule.apply == extends ||
+  const bool handsOn = rule.apply == getsItem || rule.apply == getsItemOrNone || rule.apply == givesItemOrNone ||
+                       rule.apply == subscripts || rule.apply == updates || rule.apply == extends ||
                        (rule.apply == firstIterates && rule.makesFresh);
   if (!rule.handsOn)
     for (Py_ssize_t i = 0; i < n; ++i) o.guardRead(args[i]);

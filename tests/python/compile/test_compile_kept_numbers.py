@@ -55,6 +55,17 @@ def an_item_of_a_list():
     return body, lambda: counts
 
 
+def with_a_default():
+    counts, box = {}, Box(n=1)
+
+    def body(x):
+        counts["n"] = counts.get("n", 0) + 1
+        setattr(box, "n", getattr(box, "n") * 3 % 11)  # noqa: B009, B010
+        return x * counts["n"] + box.n
+
+    return body, lambda: (counts, box.n)
+
+
 def a_variable():
     n = 0
 
@@ -213,6 +224,7 @@ FORMS = {
     "a float": (a_float, 2),
     "an item of a dict": (an_item_of_a_dict, 2),
     "an item of a list": (an_item_of_a_list, 2),
+    "with a default": (with_a_default, 3),
     "a variable": (a_variable, 2),
     "a global": (lambda: (a_global, lambda: total), 2),
     "counted and returned": (counted_and_returned, 2),
