@@ -104,7 +104,7 @@ Tensor inRowMajorOrder(const Tensor& t) {
 
 Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, Device device, const char* op) {
   auto copied = [&](const Tensor& x) {
-    if (x.device() != device) return toDevice(ops::toDType(x, dtype), device);
+    if (x.device() != device) return toDevice(x, device, dtype);
     return x.dtype() == dtype ? ops::clone(x) : ops::to(x, dtype);
   };
   if (!fits(format, t.dim()))

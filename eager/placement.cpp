@@ -1,5 +1,6 @@
 #include "eager/placement.h"
 
+#include "eager/helpers.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
 
@@ -31,7 +32,7 @@ Tensor toDevice(const Tensor& t, Device device) {
   // What is being recorded is of one device: it gets elements of the CPU as they are now. Of new memory that others
   // see, too, a trace cannot know whether it is a constant.
   std::optional<AtOnce> now;
-  if (activeRecorder != nullptr && t.device().isCpu() && !t.isPending() && !t.requiresGrad()) {
+  if (activeRecorder != nullptr && t.device().isCpu() && !t.isPending() && !(t.requiresGrad() && gradEnabled())) {
     if (Tensor placed = activeRecorder->place(t, device); placed.defined()) return placed;
     if (!t.impl()->storage->isShared()) {
       activeRecorder->beforeRead(t);
@@ -39,6 +40,11 @@ Tensor toDevice(const Tensor& t, Device device) {
     }
   }
   return ops::device_copy(t, deviceNumber(device), deviceNumber(t.device()));
+}
+
+Tensor toDevice(const Tensor& t, Device device, DType dtype) {
+  if (activeRecorder != nullptr && t.device().isCpu()) return ops::toDType(toDevice(t, device), dtype);
+  return toDevice(ops::toDType(t, dtype), device);
 }
 
 Placement::Placement(const char* op, std::span<const Operand> operands) : Placement(op, operands, deviceOf(operands)) {}

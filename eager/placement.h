@@ -33,5 +33,7 @@ class Placement {
 
 /// The copy of `t` on a device, with history; `t` itself where it is there.
 Tensor toDevice(const Tensor& t, Device device);
+/// Likewise, of a dtype. It is converted where it is; on the way into a recording of another device, there.
+Tensor toDevice(const Tensor& t, Device device, DType dtype);
 
 }  // namespace tandem

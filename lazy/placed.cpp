@@ -11,7 +11,7 @@
 namespace tandem::lazy {
 
 bool Placed::fits(const TensorImpl& t) const {
-  if (t.dtype != dtype_ || t.requiresGrad || t.batch || !t.storage->device().isCpu()) return false;
+  if (t.dtype != dtype_ || t.requiresGrad != requiresGrad_ || t.batch || !t.storage->device().isCpu()) return false;
   const std::int64_t from = t.offset + shift_;
   const std::int64_t to = from + reach(shape_, strides_);
   return from >= 0 && static_cast<std::size_t>(to) * itemSize(dtype_) <= t.storage->bytes();

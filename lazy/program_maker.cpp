@@ -214,17 +214,18 @@ EntryData ProgramMaker::entryOf(const Names& names, const CompiledTrace& trace, 
   auto captured = [&](TensorImpl* t) { return memoryOf(Tensor(Ref<TensorImpl>(t)), ""); };
   for (const auto& source : trace.inputs) {
     if (source.grad && source.outer.argument >= 0) refuse("it reads the `.grad` of an argument");
-    if (source.placed) refuse("what is on the CPU beside tensors on a GPU is read at each call: move it there");
+    const std::int64_t shift = source.placed ? source.placed->shift() : source.shift;
     if (!source.constant && source.outer.argument >= 0) {
       const std::uint32_t number = argumentOf[static_cast<std::size_t>(source.outer.argument)];
       const TensorImpl* t = names.arguments[number].second.impl();
-      e.inputs.push_back({Origin::Argument, number, source.whole ? 0 : bytesTo(t, source.shift)});
+      e.inputs.push_back({Origin::Argument, number, source.whole ? 0 : bytesTo(t, shift)});
       e.arguments[number].changes |= source.writes > 0;
+      e.arguments[number].onHost |= source.placed != nullptr;
     } else {
       TensorImpl* t = source.constant ? source.constant.get() : CompiledTrace::inputOf(source, {});
       const std::uint32_t memory =
           source.constant && source.writes == 0 ? constantOf(Tensor(source.constant)) : captured(t);
-      e.inputs.push_back({Origin::Memory, memory, source.whole ? 0 : bytesTo(t, t->offset + source.shift)});
+      e.inputs.push_back({Origin::Memory, memory, source.whole ? 0 : bytesTo(t, t->offset + shift)});
       data_.memories[memory].changes |= source.writes > 0;
     }
   }

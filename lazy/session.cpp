@@ -119,14 +119,18 @@ Tensor Session::place(const Tensor& t, Device device) {
     enter(device);
   }
   // Each time an input of its own: between two uses others may write to memory that they share.
+  const Dims reached{reach(t.shape(), t.strides())};
+  const Tensor from =
+      saved ? Tensor(new TensorImpl(t.impl()->storage, t.dtype(), reached, Dims{1}, t.impl()->offset)) : t;
+  NoGrad noGrad;
   Tensor copy;
   {
     AtOnce now;
-    NoGrad noGrad;
-    copy = ops::device_copy(t, deviceNumber(device), deviceNumber(t.device()));
+    copy = ops::device_copy(from, deviceNumber(device), deviceNumber(t.device()));
   }
-  inputs_[static_cast<std::size_t>(addInput(copy, copy.impl()->storage.get()))].placed = t;
-  return copy;
+  inputs_[static_cast<std::size_t>(addInput(copy, copy.impl()->storage.get()))].placed = from;
+  if (!saved) return copy;
+  return ops::clone(Tensor(new TensorImpl(copy.impl()->storage, t.dtype(), t.shape(), t.strides(), 0)));
 }
 
 void Session::touch(const Tensor& base) {

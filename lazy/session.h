@@ -109,6 +109,9 @@ class Session final : public Recorder {
   /// The elements of the arguments stand for others, of which nothing is known: none is looked at, and whether an
   /// operation fails by one is left to the plan.
   bool placeholders = false;
+  /// What is recorded becomes a saved program, of which tensors on the CPU beside others are state or arguments as they
+  /// lie in memory.
+  bool saved = false;
   /// Those of the thread, while it records a lazy block; else null.
   std::shared_ptr<KeptGrads> grads;
 

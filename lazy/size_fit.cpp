@@ -19,7 +19,7 @@ namespace {
 std::string structureOf(EntryData e) {
   program::forEachNumber(e, [](auto& number) { program::setBits(number, 0); });
   e.plan.explanation.clear();
-  for (program::ArgumentData& a : e.arguments) a.changes = false;
+  for (program::ArgumentData& a : e.arguments) a.changes = a.onHost = false;
   program::ProgramData alone;
   alone.entries.push_back(std::move(e));
   return program::encodeManifest(alone);

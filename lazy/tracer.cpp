@@ -242,7 +242,7 @@ bool Tracer::findPlaced(CompiledTrace::Source& source, const SessionInput& input
     reason = "memory of the CPU is used that no name leads to";
     return false;
   }
-  source.placed = std::make_shared<Placed>(window, window.impl()->offset - from->offset, source.writes == 0);
+  source.placed = std::make_shared<Placed>(window, *from, source.writes == 0);
   return true;
 }
 

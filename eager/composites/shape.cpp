@@ -313,7 +313,7 @@ Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::optional<std:
   return gather(spread(x), dim, spread(places));
 }
 Tensor fill(const Tensor& x, const Operand& value) {
-  Tensor y = value.isTensor() ? expand(toDevice(toDType(value.tensor(), x.dtype()), x.device()), x.shape()) : Tensor();
+  Tensor y = value.isTensor() ? expand(toDevice(value.tensor(), x.device(), x.dtype()), x.shape()) : Tensor();
   return constantIn(y.defined() ? clone(y) : full_like(x, value.scalar()), {&x, 1});
 }
 

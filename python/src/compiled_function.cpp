@@ -217,6 +217,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   if (dry) observer.runsNothing();
   session.strict = f.fullGraph;
   session.placeholders = placeholders;
+  session.saved = f.dropsGrads;
   session.onGivenUp = [&](const char* why) {
     const WithGil gil;  // a backward pass works without it
     // An operation that fails has an error of its own.

@@ -47,7 +47,7 @@ PyObject* asTensor(ParsedArgs& a) {
   PyObject* data = a.object(0);
   std::optional<DType> dtype = a.dtype(1);
   if (a.boolean(3)) return wrapLeaf(a, makeTensor(data, dtype), a.boolean(4));
-  auto placed = [&](const Tensor& t) { return toDevice(ops::toDType(t, dtype.value_or(t.dtype())), currentDevice); };
+  auto placed = [&](const Tensor& t) { return toDevice(t, currentDevice, dtype.value_or(t.dtype())); };
   if (isTensor(data)) {
     const Tensor t = placed(tensorOf(data));
     if (a.has(4) && a.boolean(4) != t.requiresGrad()) return wrapLeaf(a, autograd::detach(t), a.boolean(4));

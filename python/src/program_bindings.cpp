@@ -343,8 +343,8 @@ PyObject* describe(PyObject* self, PyObject*) {
   });
 }
 
-/// Where the arguments of a call are, and its results shall be: on the CPU, or all on the program's GPU, beside which
-/// tensors of no dims may stand on the CPU. Without arguments results are where it runs.
+/// Where the results of a call shall be: on the CPU where all arguments are, else on the program's GPU, as without
+/// arguments. Beside those there tensors of no dims may stand on the CPU, and what was there in the function.
 Device runsOn(const Context& context, const EntryData& e, std::span<const Tensor> given) {
   const Device own = context.program().device();
   if (given.empty()) return own;
@@ -352,8 +352,8 @@ Device runsOn(const Context& context, const EntryData& e, std::span<const Tensor
   if (there == given.end()) return {};
   for (std::size_t k = 0; k < given.size(); ++k) {
     const Device device = given[k].device();
-    if (device == own || (device.isCpu() && given[k].shape().empty())) continue;
     const ArgumentData& a = e.arguments[k];
+    if (device == own || (device.isCpu() && (a.onHost || a.shape.empty()))) continue;
     if (!device.isCpu())
       fail<TypeError>(e.name, ": ", a.name, " is on ", deviceName(device), ", and the program runs on ",
                       deviceName(own));

@@ -113,7 +113,7 @@ class Writer {
   }
   static wire::Place place(const PlaceData& p) { return {as<wire::Origin>(p.origin), p.index, p.offset}; }
   Offset<wire::Argument> argument(const ArgumentData& a) {
-    return wire::CreateArgument(b_, text(a.name), as<wire::DType>(a.dtype), list(a.shape), a.changes);
+    return wire::CreateArgument(b_, text(a.name), as<wire::DType>(a.dtype), list(a.shape), a.changes, a.onHost);
   }
   Offset<wire::Number> number(const NumberData& n) {
     return wire::CreateNumber(b_, text(n.name), as<wire::NumberKind>(n.value.kind), n.value.bits(),
@@ -373,7 +373,7 @@ EntryData entry(const wire::Entry* e, const std::vector<KernelData>& kernels, bo
   EntryData out;
   out.name = text(e->name());
   out.arguments = each(e->arguments(), [](const wire::Argument* a) {
-    return ArgumentData{text(a->name()), dtype(a->dtype()), dims(a->shape()), a->changes()};
+    return ArgumentData{text(a->name()), dtype(a->dtype()), dims(a->shape()), a->changes(), a->on_host()};
   });
   out.numbers = each(e->numbers(), [](const wire::Number* n) {
     return NumberData{text(n->name()), scalar(n->kind(), n->bits()),

@@ -13,8 +13,8 @@
 namespace tandem::program {
 
 /// Minor versions: 0; 1 has symbols of kernels that follow from their signatures (kernel_symbol.h), and the
-/// hash of the weights' header; 2 may have the code of library functions; 3 has bounds of numbers; 4 may compute numbers
-/// by functions of the module math.
+/// hash of the weights' header; 2 may have the code of library functions; 3 has bounds of numbers; 4 says of arguments
+/// that they were on the CPU, and may compute numbers by functions of the module math.
 inline constexpr std::uint16_t kMajor = 1;
 inline constexpr std::uint16_t kMinor = 4;
 
@@ -55,6 +55,7 @@ struct ArgumentData {
   DType dtype = DType::Float32;
   Dims shape;
   bool changes = false;  // the entry writes to it
+  bool onHost = false;   // it was on the CPU beside tensors on a GPU, where calls may have it, too
 };
 
 /// A number that a call may give.

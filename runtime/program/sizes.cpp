@@ -109,7 +109,8 @@ SizedEntry::SizedEntry(EntryData entry) {
   main_.sizes = std::exchange(entry.sizes, {});
   main_.bound = std::exchange(entry.bound, {});
   main_.given = std::exchange(entry.given, {});
-  for (const ArgumentData& a : entry.arguments) main_.arguments.push_back({a.name, a.dtype, a.shape, a.changes});
+  for (const ArgumentData& a : entry.arguments)
+    main_.arguments.push_back({a.name, a.dtype, a.shape, a.changes, a.onHost});
   std::uint64_t end = 0;
   for (const ChoiceData& c : std::exchange(entry.choice, {})) {
     ends_.push_back(end += c.count);

@@ -19,7 +19,7 @@ from tandem import Tensor, nn
 from tandem.export import Dim, Entry, entries
 
 HERE = Path(__file__).parent
-VERSION = "1.3"
+VERSION = "1.4"
 
 
 def arguments(entry: str, size: int) -> list[Tensor]:

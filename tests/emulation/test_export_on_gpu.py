@@ -254,7 +254,7 @@ def test_another_gpu(file):
 def test_what_is_refused():
     x, weight = ones(2), tandem.tensor(1.0, requires_grad=True)
     with pytest.raises(RuntimeError, match="cannot be saved: .*operations on several devices; move the tensors"):
-        export(lambda x: x * weight * 2, (x,))
+        export(lambda x: x * (weight * 2), (x,))
     with pytest.raises(NotImplementedError, match="`a` runs on cuda:0, and `b` on cpu: the entries of a program"):
         entries(a=Entry(lambda x: x + 1, (x,)), b=Entry(lambda x: x + 1, (tandem.ones(2),)))
     program = export(lambda x: x + 1, (x,), targets=["x86-64-v3"])  # without code for this GPU

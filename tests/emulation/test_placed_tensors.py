@@ -346,12 +346,6 @@ def test_threads(x):
     assert not wrong
 
 
-def test_a_saved_program_says_what_to_do(x):
-    holder = Holder(made(4, 3))
-    with pytest.raises(NotImplementedError, match="what is on the CPU beside tensors on a GPU is read"):
-        tandem.export.export(holder, (x,))
-
-
 def test_transforms_and_modes(x):
     t, c = made(3), tandem.tensor(2.0)
     mapped = Checked(lambda x: tandem.func.vmap(lambda row: row * t.cuda())(x), runs=None)
