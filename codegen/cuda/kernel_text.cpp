@@ -18,7 +18,7 @@ constexpr std::size_t kDearBody = 150;
 constexpr std::size_t kMostUnrolled = 500;
 
 /// What an element is in memory: half types their bits, bool a byte.
-const char* memoryType(DType t) {
+const char* typeInMemory(DType t) {
   if (t == DType::Bool) return "unsigned char";
   return isHalf(t) ? "unsigned short" : cudaType(t);
 }
@@ -27,7 +27,18 @@ const char* memoryType(DType t) {
 
 std::string kernelText(const KernelSignature& signature, const std::string& symbol) {
   KernelText kernel(signature, symbol);
-  signature.kind == KernelKind::Column ? writeColumnLoops(kernel) : writeRowLoops(kernel);
+  switch (signature.kind) {
+  case KernelKind::Row:
+  case KernelKind::Partial:
+    writeRowLoops(kernel);
+    break;
+  case KernelKind::Column:
+    writeColumnLoops(kernel);
+    break;
+  case KernelKind::Short:
+    writeAcrossLoops(kernel);
+    break;
+  }
   return kernel.finish();
 }
 
@@ -51,7 +62,7 @@ KernelText::KernelText(const KernelSignature& signature, const std::string& symb
   for (std::size_t k = 0; k < layout.operands; ++k) {
     const bool input = k < signature.inputs.size();
     if (input && !schedule.value(k).needed) continue;
-    const std::string type = strcat(input ? "const " : "", memoryType(operand(k).dtype), "*");
+    const std::string type = strcat(input ? "const " : "", memoryType(k), "*");
     b.statement(strcat(type, " const ", name(k), " = (", type, ")", argument(layout.pointer(k))));
   }
   b.statement("const long long n = " + argument(layout.innerSize()));
@@ -125,15 +136,15 @@ void KernelText::enterRow(const Names& outer, const std::string& reduced) {
     if (framed) {
       const std::string behind = offset(k + 1, outer, reduced);
       const std::string elsewhere = b.fresh("elsewhere");
-      b.statement(strcat("const ", memoryType(operand(k).dtype), " ", elsewhere, " = ", name(k + 1), "[",
-                         behind.empty() ? "0" : behind, "]"));
+      b.statement(
+          strcat("const ", memoryType(k), " ", elsewhere, " = ", name(k + 1), "[", behind.empty() ? "0" : behind, "]"));
       frames_[k] = {b.number(strcat(at.empty() ? "0" : at, " - ", argument(frame))), argument(frame + 1), elsewhere};
       continue;
     }
     bases_[k] = name(k);
     if (!at.empty()) {
       bases_[k] = b.fresh("row");
-      b.statement(strcat("const ", memoryType(operand(k).dtype), "* const ", bases_[k], " = ", name(k), " + ", at));
+      b.statement(strcat("const ", memoryType(k), "* const ", bases_[k], " = ", name(k), " + ", at));
     }
     if (operand(k).access == Access::Zero) values_[k] = fromMemory(bases_[k] + "[0]", operand(k).dtype);
   }
@@ -141,13 +152,18 @@ void KernelText::enterRow(const Names& outer, const std::string& reduced) {
 }
 
 void KernelText::enterOutputs(const Names& outer) {
-  for (std::size_t k = signature.inputs.size(); k < layout.operands; ++k) {
-    const std::string at = offset(k, outer, "");
-    bases_[k] = name(k);
-    if (at.empty()) continue;
-    bases_[k] = b.fresh("row");
-    b.statement(strcat(memoryType(operand(k).dtype), "* const ", bases_[k], " = ", name(k), " + ", at));
-  }
+  for (std::size_t k = signature.inputs.size(); k < layout.operands; ++k) bases_[k] = rowOf(k, outer);
+}
+
+const char* KernelText::memoryType(std::size_t k) const { return typeInMemory(operand(k).dtype); }
+
+std::string KernelText::rowOf(std::size_t k, const Names& outer) {
+  const std::string at = offset(k, outer, "");
+  if (at.empty()) return name(k);
+  std::string row = b.fresh("row");
+  const char* const only = k < signature.inputs.size() ? "const " : "";
+  b.statement(strcat(only, memoryType(k), "* const ", row, " = ", name(k), " + ", at));
+  return row;
 }
 
 Text KernelText::fromMemory(const std::string& memory, DType t) {
@@ -290,13 +306,13 @@ void KernelText::computeAndStore(const std::vector<std::size_t>& outputs, const 
   Names read(signature.inputs.size());
   for (std::size_t k : inputs) {
     read[k] = b.fresh("x");
-    b.statement(strcat(memoryType(operand(k).dtype), " ", read[k], "[", width, "]"));
+    b.statement(strcat(memoryType(k), " ", read[k], "[", width, "]"));
     b.statement(strcat("load<", width, ">(", read[k], ", ", address(k), ", ", count, ", ", isWhole, ")"));
   }
   Names written(outputs.size());
   for (std::size_t j = 0; j < outputs.size(); ++j) {
     written[j] = b.fresh("y");
-    b.statement(strcat(memoryType(signature.outputs[outputs[j]].operand.dtype), " ", written[j], "[", width, "]"));
+    b.statement(strcat(memoryType(signature.inputs.size() + outputs[j]), " ", written[j], "[", width, "]"));
   }
   b.line("#pragma unroll");
   b.open(strcat("for (int e = 0; e < ", width, "; ++e)"));

@@ -1,5 +1,5 @@
 // The text of a kernel around its loops: arguments, the addresses of its operands, loads, stores, and the computation
-// of the body's values at a point. row_text.cpp and column_text.cpp write the loops on it.
+// of the body's values at a point. row_text.cpp, column_text.cpp and across_text.cpp write the loops on it.
 //
 //   extern "C" __global__ void SYMBOL(const __grid_constant__ Args args, long long begin, long long end)
 //
@@ -9,6 +9,7 @@
 //   elementwise and rows without reductions   threads along x, in strides of the grid
 //   rows with reductions, Partial             x: warps of one row (a block of a row), y: rows, in strides of the grid
 //   Column                                    x: 32 columns, y: the lanes of the order
+//   Short                                     x: 32 rows, y: eight threads of a row
 #pragma once
 
 #include <string>
@@ -60,6 +61,12 @@ class KernelText {
   /// Computes and stores `outputs` at elements [i, i + count) of the row, `width` of them at most.
   void computeAndStore(const std::vector<std::size_t>& outputs, const std::string& i, const std::string& count,
                        int width);
+  /// For loops that move elements themselves: what an element of operand k is in memory, where its row begins, the
+  /// value of what was there, and what is there for output `o`.
+  [[nodiscard]] const char* memoryType(std::size_t k) const;
+  std::string rowOf(std::size_t k, const Names& outer);
+  Text fromMemory(const std::string& memory, DType t);
+  std::string toMemory(std::size_t o);
   /// How many elements of these outputs a thread best takes at once.
   int widthFor(const std::vector<std::size_t>& outputs);
   /// How many statements the computation of `ids` at a point takes.
@@ -78,8 +85,6 @@ class KernelText {
   std::string offset(std::size_t k, const Names& outer, const std::string& reduced);
   [[nodiscard]] std::string place(std::size_t k, const std::string& i) const;
   std::string framedElement(std::size_t k, const std::string& i);
-  Text fromMemory(const std::string& memory, DType t);
-  std::string toMemory(std::size_t o);
   Text computeStep(std::size_t id);
   std::vector<std::size_t> behind(const std::vector<std::size_t>& outputs) const;
 
@@ -96,8 +101,9 @@ class KernelText {
 Text identity(TextBuilder& b, const Combiner& combiner);
 Text ofNothing(TextBuilder& b, const Combiner& combiner);
 
-/// Write the loops of a Row or Partial, or a Column kernel.
+/// Write the loops of a Row or Partial, a Column, and a Short kernel.
 void writeRowLoops(KernelText& kernel);
 void writeColumnLoops(KernelText& kernel);
+void writeAcrossLoops(KernelText& kernel);
 
 }  // namespace tandem::codegen::cuda

@@ -16,8 +16,10 @@
 //   Partial as Row, but a unit of work is one block of 4096 of a row and outputs are the blocks' partial results,
 //           laid out [outer, ceil(n / 4096)], in the accumulator dtype. A Row kernel over those finishes them with the
 //           same bits as one Row kernel over everything.
-//   Short   as Row, for rows of 2 to 8 elements (`kShortRow`) under one outer dim: a vector has an element of as many
-//           rows as it has lanes, so that none is left empty; a range of units has a multiple of 16 (`kShortRows`).
+//   Short   as Row, of which a vector has an element of as many rows as it has lanes. On CPUs for rows of 2 to 8
+//   elements
+//           (`kShortRow`) under one outer dim, so that no lane is left empty; a range of units has a multiple of 16
+//           (`kShortRows`). On GPUs for rows that are dense along the last outer dim instead of along themselves.
 //
 // The argument block of a kernel, an array of int64 (strides in elements, pointers as integers):
 //   [0 .. outerRank)  outer sizes, outermost first

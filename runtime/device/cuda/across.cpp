@@ -21,9 +21,18 @@ std::int64_t innerStride(const KernelSignature& s, const ArgLayout& layout, cons
   return access == Access::Unit ? 1 : access == Access::Zero ? 0 : args[layout.innerStride(k)];
 }
 
-/// Bytes that neighbouring lanes fetch for an element of an input that they cross with this stride.
-std::int64_t fetched(const KernelOperand& input, std::int64_t stride) {
-  return std::min(std::abs(stride) * static_cast<std::int64_t>(itemSize(input.dtype)), kSector);
+/// Bytes that neighbouring lanes fetch for an element of an operand that they cross with this stride.
+std::int64_t fetched(const KernelOperand& operand, std::int64_t stride) {
+  return std::min(std::abs(stride) * static_cast<std::int64_t>(itemSize(operand.dtype)), kSector);
+}
+
+/// Has the kernel elementwise outputs?
+bool storesElements(const KernelSignature& s) {
+  return std::ranges::any_of(s.outputs, [](const KernelOutput& o) { return o.operand.access != Access::Zero; });
+}
+
+bool knowsPlace(const KernelSignature& s) {
+  return std::ranges::any_of(s.steps, [](const KernelStep& step) { return step.kind == KernelStep::Kind::Index; });
 }
 
 }  // namespace
@@ -36,14 +45,9 @@ bool canTurn(const KernelSignature& s) {
     if (input.access == Access::Framed) return false;
     strided |= input.access == Access::Strided;
   }
-  bool reduces = false;
-  for (const KernelStep& step : s.steps) {
-    if (step.kind == KernelStep::Kind::Index) return false;
-    reduces |= step.kind == KernelStep::Kind::Reduce;
-  }
-  for (const KernelOutput& output : s.outputs)
-    if (row && output.operand.access != Access::Zero) return false;
-  return strided && reduces;
+  for (const KernelOutput& output : s.outputs) strided |= row && output.operand.access == Access::Strided;
+  if (!strided || (!row && knowsPlace(s))) return false;
+  return std::ranges::any_of(s.steps, [](const KernelStep& step) { return step.kind == KernelStep::Kind::Reduce; });
 }
 
 std::optional<Turn> turnOf(const KernelSignature& s, const ArgLayout& layout, const std::int64_t* args) {
@@ -51,30 +55,41 @@ std::optional<Turn> turnOf(const KernelSignature& s, const ArgLayout& layout, co
   const std::int64_t n = args[layout.innerSize()];
   const std::int64_t reduced = row ? n : args[layout.reducedSize()];
   if (reduced < kLeastReduced || (row && n > kMostTrailingRows)) return {};
-  auto bytes = [&](auto&& stride) {
+  // Of a Short kernel outputs count, too, and operands that are dense along the rows are read as they lie.
+  auto bytes = [&](bool rows, auto&& stride) {
     std::int64_t sum = 0;
-    for (std::size_t k = 0; k < s.inputs.size(); ++k) sum += fetched(s.inputs[k], stride(k));
+    for (std::size_t k = 0; k < (rows ? layout.operands : s.inputs.size()); ++k)
+      if (const KernelOperand& operand = operandOf(s, k); operand.access != Access::Zero || k < s.inputs.size())
+        sum += fetched(operand, rows && operand.access == Access::Unit ? 1 : stride(k));
     return sum;
   };
-  const std::int64_t now = bytes([&](std::size_t k) { return innerStride(s, layout, args, k); });
-  int best = -1;
-  std::int64_t least = now / 2 + 1;
-  for (int d = layout.outerRank; d-- > 0;) {
-    if (args[layout.outerSize(d)] < kLeastDense) continue;
-    const std::int64_t then = bytes([&](std::size_t k) { return args[layout.outerStride(k, d)]; });
-    if (then >= least) continue;
-    least = then;
-    best = d;
+  const bool place = knowsPlace(s);
+  std::optional<Turn> best;
+  std::int64_t least = 0;
+  for (const bool rows : {false, true}) {
+    if (rows ? !row : place || (row && storesElements(s))) continue;
+    const std::int64_t now = bytes(rows, [&](std::size_t k) { return innerStride(s, layout, args, k); });
+    if (!best) least = now / 2 + 1;
+    for (int d = layout.outerRank; d-- > (place ? layout.outerRank - 1 : 0);) {
+      if (args[layout.outerSize(d)] < kLeastDense) continue;
+      const std::int64_t then = bytes(rows, [&](std::size_t k) { return args[layout.outerStride(k, d)]; });
+      if (then >= least) continue;
+      least = then;
+      best = Turn{d, rows, {}};
+    }
   }
-  if (best < 0) return {};
-  Turn turn{best, {}};
+  if (!best || best->rows) return best;
   for (std::size_t k = 0; k < layout.operands; ++k)
-    turn.access.push_back(accessOf(args[layout.outerStride(k, best)], args[layout.outerSize(best)]));
-  return turn;
+    best->access.push_back(accessOf(args[layout.outerStride(k, best->dim)], args[layout.outerSize(best->dim)]));
+  return best;
 }
 
 KernelSignature turned(const KernelSignature& s, const Turn& turn) {
   KernelSignature t = s;
+  if (turn.rows) {
+    t.kind = KernelKind::Short;
+    return t;
+  }
   if (s.kind == KernelKind::Row) {
     t.kind = KernelKind::Column;
     t.trailing = true;
@@ -87,6 +102,17 @@ KernelSignature turned(const KernelSignature& s, const Turn& turn) {
 
 SmallVector<std::int64_t, 64> turnedArgs(const KernelSignature& s, const Turn& turn, const std::int64_t* args) {
   const ArgLayout from(s);
+  if (turn.rows) {
+    // The dim behind the other outer ones.
+    SmallVector<std::int64_t, 64> own(args, args + from.size());
+    auto rotate = [&](std::size_t first) {
+      std::rotate(own.data() + first + turn.dim, own.data() + first + turn.dim + 1,
+                  own.data() + first + from.outerRank);
+    };
+    rotate(from.outerSize(0));
+    for (std::size_t k = 0; k < from.operands; ++k) rotate(from.outerStride(k, 0));
+    return own;
+  }
   const ArgLayout to(turned(s, turn));
   SmallVector<std::int64_t, 64> own(to.size());
   const bool row = !from.column;

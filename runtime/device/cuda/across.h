@@ -1,7 +1,10 @@
-// Reductions whose inputs lie across: dense over the rows of a Row kernel (an outer dim of a Column kernel) and far
+// Reductions whose operands lie across: dense over the rows of a Row kernel (an outer dim of a Column kernel) and far
 // apart along its inner dim, as a transposed matrix is. Lanes that follow the inner dim would fetch a sector of memory
-// for each element. A Column kernel in the order of the same class, whose inner dim is the dense one, has the same bits
-// and reads whole sectors.
+// for each element. Two other kernels have the same bits and take whole sectors:
+//   a Column kernel in the order of the same class, whose inner dim is the dense one, where every output is one element
+//   a row (or column) and no input is dense along the rows
+//   else the Short kernel of a Row kernel, whose lanes are rows: what is dense along the rows, as the result of a
+//   softmax, goes through a tile of shared memory
 #pragma once
 
 #include <algorithm>
@@ -14,22 +17,24 @@
 
 namespace tandem::cuda {
 
-/// Could the kernel be such a reduction? Its outputs are then one element a row or column, and no step knows its place.
+/// Could the kernel be such a reduction?
 bool canTurn(const KernelSignature& signature);
 
-/// How such a kernel runs: `dim` is the outer dim that becomes the inner one, along which operands move so.
+/// How such a kernel runs: `dim` is the outer dim that lanes follow. Of a Column kernel it is the inner one, along
+/// which operands move so; of a Short kernel (`rows`) the last outer one.
 struct Turn {
   int dim;
+  bool rows;
   SmallVector<Access, 8> access;
   friend bool operator==(const Turn& a, const Turn& b) {
-    return a.dim == b.dim && a.access.size() == b.access.size() &&
+    return a.dim == b.dim && a.rows == b.rows && a.access.size() == b.access.size() &&
            std::equal(a.access.begin(), a.access.end(), b.access.begin());
   }
 };
 /// Of a kernel that can turn: nothing where that would fetch no less.
 std::optional<Turn> turnOf(const KernelSignature& signature, const ArgLayout& layout, const std::int64_t* args);
 
-/// The Column kernel, and its argument block.
+/// The other kernel, and its argument block.
 KernelSignature turned(const KernelSignature& signature, const Turn& turn);
 SmallVector<std::int64_t, 64> turnedArgs(const KernelSignature& signature, const Turn& turn, const std::int64_t* args);
 

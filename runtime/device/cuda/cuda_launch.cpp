@@ -145,7 +145,7 @@ Taken takenFor(const CudaKernel& kernel, const std::int64_t* args, const LaunchS
   if (turned == nullptr) return taken;
   taken.kernel = turned;
   taken.own = turnedArgs(kernel.signature, *turn, args);
-  taken.space = wholeSpace(KernelKind::Column, turned->layout, taken.own.data());
+  taken.space = wholeSpace(turned->signature.kind, turned->layout, taken.own.data());
   return taken;
 }
 
@@ -169,8 +169,8 @@ Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const Launc
   const std::int64_t n = args[kernel.layout.innerSize()];
   const std::int64_t units = space.units;
   Grid grid;
-  if (kernel.signature.kind == KernelKind::Column) {
-    const unsigned lanes = kernel.signature.trailing ? kTrailingLanes : kLeadingLanes;
+  if (kernel.signature.kind == KernelKind::Column || kernel.signature.kind == KernelKind::Short) {
+    const unsigned lanes = lanesAcross(kernel.signature);
     grid.threads = {kWarp, lanes, 1};
     grid.blocks[0] = gridOf(kernel, ceilDiv(units, kColumnTile), kWarp * lanes);
     return grid;

@@ -4,6 +4,7 @@
 //   elementwise, rows without reductions   256 threads along x
 //   rows with reductions, Partial          x: a warp a block of 4096 elements of a row, up to 16 warps a row; y: rows
 //   Column                                 x: 32 columns; y: the lanes of the order
+//   Short                                  x: 32 rows; y: eight threads of a row, four of its lanes each
 #pragma once
 
 #include "runtime/device/cuda/queue.h"
@@ -31,9 +32,17 @@ inline bool isByRows(const KernelSignature& s) {
     if (output.operand.access == Access::Zero && s.outerRank > 0) return true;
   return false;
 }
+/// Threads of a row of a Short kernel.
+inline constexpr unsigned kShortThreads = 8;
+
+/// Of a Column or Short kernel: threads that share a column or a row.
+inline unsigned lanesAcross(const KernelSignature& s) {
+  if (s.kind == KernelKind::Short) return kShortThreads;
+  return static_cast<unsigned>(s.trailing ? kTrailingLanes : kLeadingLanes);
+}
 /// Threads of a block, at most.
 inline unsigned mostThreads(const KernelSignature& s) {
-  if (s.kind == KernelKind::Column) return 32 * static_cast<unsigned>(s.trailing ? kTrailingLanes : kLeadingLanes);
+  if (s.kind == KernelKind::Column || s.kind == KernelKind::Short) return 32 * lanesAcross(s);
   return isByRows(s) ? 32 * kMostWarps : kElementThreads;
 }
 
