@@ -390,9 +390,9 @@ def _has_repeats(params: list[Any]) -> bool:
 def _adapt(value: Any, param: Tensor | None, scalars: frozenset[str], name: str = "") -> Any:
     """A copy of saved state on the device and in the floating dtype of its parameter; `scalars` keep their dtype."""
     if isinstance(value, Tensor):
-        if param is None or name in scalars:
+        if param is None:
             return value.clone()
-        dtype = param.dtype if param.is_floating_point() else value.dtype
+        dtype = param.dtype if param.is_floating_point() and name not in scalars else value.dtype
         return value.to(device=param.device, dtype=dtype, copy=True)
     if isinstance(value, dict):
         return {key: _adapt(v, param, scalars, key) for key, v in value.items()}
