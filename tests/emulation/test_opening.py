@@ -131,6 +131,36 @@ def test_the_machine_code_is_kept_on_the_disk(tmp_path):
     assert on_gpu(body, **{**kept, "TANDEM_CACHE": "off"}) == first
 
 
+def test_files_of_the_cache_that_are_damaged_are_made_again(tmp_path):
+    """Each process that meets one compiles its kernel, and leaves a good one; files are replaced as a whole."""
+    body = (
+        "x = tandem.arange(6.0, device='cuda').reshape(2, 3)\n"
+        "y = tandem.compile(lambda x: (x.exp() * 2 + 1).sum(0).cumsum(0))(x).tolist()\n"
+        "print(tandem.counters()['kernel_compiles'], y)"
+    )
+    kept = {"TANDEM_CACHE_DIR": str(tmp_path), "TANDEM_CACHE": ""}
+    first = on_gpu(body, **kept)
+    (code,) = tmp_path.glob("sm_*")
+    files = sorted(p for p in code.rglob("*") if p.is_file())
+    good = [p.read_bytes() for p in files]
+    assert first.startswith(f"{len(files)} [") and all(p.suffix == ".o" for p in files), files
+    for damage in (
+        lambda b: b"",
+        lambda b: b[: len(b) // 2],
+        lambda b: bytes([*b[:-9], b[-9] ^ 1, *b[-8:]]),
+        bytes.swapcase,
+    ):
+        for path, content in zip(files, good, strict=True):
+            path.write_bytes(damage(content))
+        assert on_gpu(body, **kept) == first
+        assert [p.read_bytes()[:32] for p in files] == [b[:32] for b in good]
+        assert on_gpu(body, **kept) == "0" + first[1:]
+    for path in files:  # nothing else is left there
+        path.unlink()
+    assert not [p for p in code.rglob("*") if p.is_file()]
+    assert on_gpu(body, **kept) == first
+
+
 BAD_INDEX = (
     "x = tandem.arange(4.0, device='cuda')\n"
     "where = 'queueing'\n"
