@@ -35,7 +35,7 @@ Tensor toDevice(const Tensor& t, Device device) {
   if (activeRecorder != nullptr && t.device().isCpu() && !t.isPending() && !(t.requiresGrad() && gradEnabled())) {
     if (Tensor placed = activeRecorder->place(t, device); placed.defined()) return placed;
     if (!t.impl()->storage->isShared()) {
-      activeRecorder->beforeRead(t);
+      if (t.numel() != 0) activeRecorder->beforeRead(t);
       now.emplace();
     }
   }

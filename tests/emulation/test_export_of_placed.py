@@ -51,6 +51,7 @@ USES: dict[str, Callable[[Holder, Tensor], object]] = {
     "written": lambda m, x: m.table.cuda().add_(x) * 2,
     "index": lambda m, x: x[tandem.tensor([1, 0])] + m.table[:2].cuda(),
     "filled": lambda m, x: x.clone().fill_(m.scale) + tandem.full_like(x, 2.0).copy_(m.table),
+    "nothing": lambda m, x: tandem.cat([x, m.table[:0].cuda()]) + m.table[2:2].to(x.device, tandem.float64).sum(),
     "where": lambda m, x: tandem.where(x > 0, x, m.scale),
 }
 

@@ -184,6 +184,19 @@ def test_a_copy_that_is_a_result_is_the_callers(x):
         f(x)
 
 
+def test_of_no_elements(x):
+    holder = Holder(made(0, 3))
+    holder.forward = lambda x: tandem.cat([x, holder.value.to(x.device)])
+    f = Checked(holder.forward)
+    f(x), f(x)
+    more = Checked(holder.forward, runs=None)
+    for rows in (0, 2, 0, 1):
+        holder.value.resize_(rows, 3).fill_(rows)
+        more(x)
+        holder.value = made(rows, 3)
+        more(x)
+
+
 def test_windows_of_the_cpu_that_are_results(x):
     t = made(4, 3)
 

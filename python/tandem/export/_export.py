@@ -297,11 +297,9 @@ class _Traced:
                 raise RuntimeError(
                     f"export: {self.name}: the function cannot be saved: {what}; move the tensors that it uses to one"
                 ) from None
-            beside = "; what is on the CPU beside tensors on a GPU is read, too: move it there"
             raise tandem.DataReadError(
                 f"export: {self.name}: {what}; what a saved program does must not depend on values. Use tandem.where "
                 "instead of Python control flow on values, or return the tensor and decide outside, between two entries"
-                + (beside if tandem.cuda.is_initialized() else "")
             ) from None
         except RuntimeError as error:
             _, needed, reason = str(error).partition(", but: ")
