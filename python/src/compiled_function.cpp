@@ -233,7 +233,13 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   std::vector<PyObject*> described;
   CallSignature again;
   again.described = &described;
-  readSignature(args, numArgs, keywords, f.terms, again);
+  // Other threads may learn more while the body runs.
+  ArgumentTerms terms = f.terms;
+  readSignature(args, numArgs, keywords, terms, again);
+  if (again.scalars.size() != call.scalars.size()) {
+    call.key = again.key;
+    call.scalars = again.scalars;
+  }
   for (PyObject* o : described) observer.cover(o);
 
   const Py_ssize_t numKeywords = keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0;
@@ -241,7 +247,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   std::vector<PyObject*> passed;
   std::size_t next = 0;
   for (Py_ssize_t i = 0; i < numArgs + numKeywords; ++i) {
-    if (!f.terms.isNumber(args[i], static_cast<std::size_t>(i))) {
+    if (!terms.isNumber(args[i], static_cast<std::size_t>(i))) {
       owned.push_back(PyRef::borrow(args[i]));
     } else {
       // An object of its own, by which it is known.
@@ -302,7 +308,8 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   if (made != nullptr && !made->leaves.empty()) {
     f.leaves.insert(made->leaves.begin(), made->leaves.end());
     CallSignature then;
-    readSignature(args, numArgs, keywords, f.terms, then);
+    terms.whole = f.terms.whole;
+    readSignature(args, numArgs, keywords, terms, then);
     call.key = std::move(then.key);
   }
   f.reason = observer.reason();

@@ -14,8 +14,9 @@
 //   A float argument, or a number in a place that changes, is one whose value each call brings (a slot of the trace).
 //   The body sees an object of its own; arithmetic on it is repeated on slots, a comparison is a condition of the
 //   trace, and whatever else asks for its value guards the trace by it. What `tensor.item()` gives is such a number,
-//   too: later calls read it from what their plan computed, as long as it is only handed on and returned. Whoever asks
-//   for its value reads data, and the body runs on every call.
+//   too: later calls read it from what their plan computed, as long as it is only handed on, returned, or made a part
+//   of such a number by arithmetic that cannot fail. Whoever asks for its value reads data, and the body runs on every
+//   call.
 #pragma once
 
 #include <Python.h>
@@ -271,9 +272,11 @@ class Observer {
   void arithmetic(Frame& f, int how);
   /// The operands of an operator.
   void meet(PyObject* a, PyObject* b);
+  /// `compares` for COMPARE_OP.
   bool comparison(Frame& f, int arg);
   /// The next value on the stack is made of a number that the body read, by what cannot fail; false: it is not.
   bool computesLate(Frame& f, ScalarSlot::Source source, PyObject* a, PyObject* b);
+  /// What is known of the result of a call, for when it is there.
   void called(Frame& f, int popped, bool makesFresh);
   /// `result`, on the stack, stands for a slot from here on.
   void standFor(PyObject*& result, const Scalar& slot);

@@ -126,7 +126,8 @@ bool Observer::computes(ScalarSlot::Source source, PyObject* a, PyObject* b) {
   if (!proved()) return false;
   const std::optional<Scalar> x = left != nullptr ? *left : constantOf(a);
   const std::optional<Scalar> y = right != nullptr ? *right : constantOf(b);
-  if (x && y) computed_ = session_.arithmetic(source, *x, *y);
+  // Elsewhere what a function gives goes to C code.
+  if (x && y && stepping_) computed_ = session_.arithmetic(source, *x, *y);
   if (computed_) {
     rest(a);
     rest(b);
@@ -190,14 +191,14 @@ void Observer::standFor(PyObject*& result, const Scalar& slot) {
   expected.slot = -1;
   if (!value || PyBool_Check(result) || value->kind != expected.kind ||
       (value->bits() != expected.bits() && !(isNaN(*value) && isNaN(expected))))
-    return refuse("Python computed another number than its operators give");
+    return refuse("arithmetic on a number that changes gives another one than expected");
   // An object that nobody else has.
   Py_SETREF(result, ownNumber(result));
   track(result, slot);
 }
 
 void Observer::standFor(PyObject*& result, const LateNumber& late) {
-  if (!isFloat(result) && !isInt(result)) return refuse("Python computed something else than a number");
+  if (!isFloat(result) && !isInt(result)) return refuse("arithmetic on a number that was read gives something else");
   Py_SETREF(result, ownNumber(result));
   tracked_.insert_or_assign(result, Number{PyRef::borrow(result), {}, {}, {}, false, late});
   disguise(result);

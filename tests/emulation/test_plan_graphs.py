@@ -51,6 +51,28 @@ def test_inputs_that_lie_elsewhere():
     assert counted(lambda: compiled(x, y)) == (0, 1)
 
 
+def test_counts_go_on():
+    """What a body counts is an argument of the graph's kernels, an int as one."""
+
+    class Average:
+        def __init__(self, device):
+            self.steps, self.mean = 0, tandem.zeros(8, 40, device=device)
+
+        def __call__(self, x):
+            self.steps += 1
+            self.mean = self.mean + (tandem.softmax(x, 0) - self.mean) / self.steps
+            rate = 1 - 0.9**self.steps if self.steps > 2 else 1.0
+            return tandem.softmax(self.mean, 1) / rate, x.long() * self.steps
+
+    on_gpu, on_cpu = Average(DEVICE), Average("cpu")
+    compiled = tandem.compile(on_gpu)
+    for k in range(10):
+        x = tandem.randn(8, 40)
+        for got, want in zip(compiled(x.to(DEVICE)), on_cpu(x), strict=True):
+            assert tandem.equal(got.cpu(), want), k
+    assert on_gpu.steps == 10 and compiled.runs <= 4
+
+
 def test_numbers_and_draws_change():
     @tandem.compile
     def step(x, scale: float):
