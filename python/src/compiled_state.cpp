@@ -122,9 +122,12 @@ bool keep(Function& f, const std::string& key, std::shared_ptr<Entry> entry) {
     --f.numEntries;
   }
   if (f.numEntries <= kMostOfAll) return true;
-  auto oldest = f.entries.end();
-  for (auto it = f.entries.begin(); it != f.entries.end(); ++it)
-    if (oldest == f.entries.end() || it->second.front()->lastUse < oldest->second.front()->lastUse) oldest = it;
+  auto lastUse = [](const auto& ofSignature) {
+    std::uint64_t last = 0;
+    for (const auto& e : ofSignature.second) last = std::max(last, e->lastUse);
+    return last;
+  };
+  auto oldest = std::ranges::min_element(f.entries, {}, lastUse);
   f.numEntries -= oldest->second.size();
   f.entries.erase(oldest);
   return true;

@@ -63,7 +63,7 @@ struct Entry {
 };
 
 /// Of one signature: traces differ by guards and by sizes that depend on data, of which there may be very many.
-constexpr std::size_t kMostEntries = 64;
+constexpr std::size_t kMostEntries = 192;
 /// Of those, traces of one value of a number that was not met again: it seems that it never is.
 constexpr std::size_t kMostHeldOnce = 16;
 /// Of one function, over all signatures.
