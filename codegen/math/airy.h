@@ -68,20 +68,23 @@ Val<B> airyAi(const Val<B>& x) {
   Val<B> p = s * a, pl = fma(sl, a, fma(s, a, -p));  // a^(3/2)
   const double third = 0x1.5555555555555p-1, thirdLow = 0x1.5555555555555p-55;
   Val<B> zeta = p * third, low = fma(pl, third, fma(p, thirdLow, fma(p, third, -zeta))), u = 1 / zeta;
+  Val<B> fourth = sqrt(sqrt(size));
 
-  Val<B> e = exp(zeta * -0.5), fourth = sqrt(sqrt(size));
-  Val<B> decay =
-      ((airyDecay(u - 0.265625) / (fourth * 0x1.c5bf891b4ef6bp+1) * e) * e) * (1 - select(zeta < 0x1p11, low, 0));
-
-  Val<B> t = fma(u, u, -0x1.999999999999ap-7), P = airyP(t), Q = airyQ(t) * u;
-  auto [r, rl, quadrant] = reduceTrig(zeta, true);
-  Val<B> sz = sinOfQuadrant(TrigArg<B>{r, rl, quadrant});
-  Val<B> cz = sinOfQuadrant(TrigArg<B>{r, rl, quadrant + quadrant.cst(1)});
-  Val<B> sLow = sin(low), cLow = cos(low), sine = fma(sz, cLow, cz * sLow), cosine = fma(cz, cLow, -(sz * sLow));
-  Val<B> wave = fma(P, cosine + sine, Q * (sine - cosine)) / (fourth * 0x1.40d931ff62706p+1);
-
-  Val<B> y = select(x <= 0, airyBelow(x + 2.25), airyAbove(x - 1));
-  y = select(x > 2, decay, select(x < -4.5, wave, y));
+  auto decay = [&] {
+    Val<B> e = exp(zeta * -0.5), y = airyDecay(u - 0.265625) / (fourth * 0x1.c5bf891b4ef6bp+1);
+    return ((y * e) * e) * (1 - select(zeta < 0x1p11, low, 0));
+  };
+  auto wave = [&] {
+    Val<B> t = fma(u, u, -0x1.999999999999ap-7), P = airyP(t), Q = airyQ(t) * u;
+    auto [r, rl, quadrant] = reduceTrig(zeta, true);
+    Val<B> sz = sinOfQuadrant(TrigArg<B>{r, rl, quadrant});
+    Val<B> cz = sinOfQuadrant(TrigArg<B>{r, rl, quadrant + quadrant.cst(1)});
+    Val<B> sLow = sin(low), cLow = cos(low), sine = fma(sz, cLow, cz * sLow), cosine = fma(cz, cLow, -(sz * sLow));
+    return fma(P, cosine + sine, Q * (sine - cosine)) / (fourth * 0x1.40d931ff62706p+1);
+  };
+  auto far = [&] { return either(x > 2, x, decay, wave); };
+  auto near = [&] { return either(x <= 0, x, [&] { return airyBelow(x + 2.25); }, [&] { return airyAbove(x - 1); }); };
+  Val<B> y = either((x >= -4.5) & (x <= 2), x, near, far);
   return select(eq(size, kInf), 0, select(eq(x, x), y, x));
 }
 

@@ -175,33 +175,37 @@ enum class BesselScale { None, Exponential };
 /// I of order 0 or 1, or e^-|x| times that.
 template <class B>
 Val<B> besselI(const Val<B>& x, int order, BesselScale scale) {
-  Val<B> a = abs(x), z = a * a, t = 1 / a - 0.0625;
-  Val<B> near = order == 0 ? besselI0Near(z) : besselI1Near(z) * a;
-  Val<B> far = (order == 0 ? besselI0Far(t) : besselI1Far(t)) / sqrt(a);
-  if (scale == BesselScale::Exponential) {
-    near = near * exp(-a);
-  } else {
+  Val<B> a = abs(x);
+  auto near = [&] {
+    Val<B> z = a * a, y = order == 0 ? besselI0Near(z) : besselI1Near(z) * a;
+    return scale == BesselScale::Exponential ? y * exp(-a) : y;
+  };
+  auto far = [&] {
+    Val<B> t = 1 / a - 0.0625, y = (order == 0 ? besselI0Far(t) : besselI1Far(t)) / sqrt(a);
+    if (scale == BesselScale::Exponential) return y;
     Val<B> e = exp(a * 0.5);  // e^x may overflow where I(x) does not
-    far = select(eq(a, kInf), kInf, (far * e) * e);
-  }
-  Val<B> y = select(a <= 8, near, far);
+    return select(eq(a, kInf), kInf, (y * e) * e);
+  };
+  Val<B> y = either(a <= 8, a, near, far);
   return order == 0 ? y : flipSign(y, signBit(x));
 }
 
 /// K of order 0 or 1, or e^x times that: +inf at 0, NaN below.
 template <class B>
 Val<B> besselK(const Val<B>& x, int order, BesselScale scale) {
-  Val<B> z = x * x, l = log(x) - 0x1.62e42fefa39efp-1, t = 1 / x - 0.25;
-  Val<B> near =
-      order == 0 ? besselK0Near(z) - l * besselI0Near(z) : fma(x, fma(l, besselI1Near(z), besselK1Near(z)), 1 / x);
-  Val<B> far = (order == 0 ? besselK0Far(t) : besselK1Far(t)) / sqrt(x);
-  if (scale == BesselScale::Exponential) {
-    near = near * exp(x);
-  } else {
+  auto near = [&] {
+    Val<B> z = x * x, l = log(x) - 0x1.62e42fefa39efp-1;
+    Val<B> y =
+        order == 0 ? besselK0Near(z) - l * besselI0Near(z) : fma(x, fma(l, besselI1Near(z), besselK1Near(z)), 1 / x);
+    return scale == BesselScale::Exponential ? y * exp(x) : y;
+  };
+  auto far = [&] {
+    Val<B> t = 1 / x - 0.25, y = (order == 0 ? besselK0Far(t) : besselK1Far(t)) / sqrt(x);
+    if (scale == BesselScale::Exponential) return y;
     Val<B> e = exp(x * -0.5);  // e^-x may underflow where K(x) keeps digits
-    far = (far * e) * e;
-  }
-  Val<B> y = select(x > 2, far, near);
+    return (y * e) * e;
+  };
+  Val<B> y = either(x > 2, x, far, near);
   return select(eq(x, x), select(eq(x, 0), kInf, y), x);
 }
 
@@ -235,7 +239,8 @@ Val<B> besselFar(const Val<B>& a, int order, bool second) {
 
 template <class B>
 Val<B> besselJ(const Val<B>& x, int order) {
-  Val<B> a = abs(x), y = select(a <= 8, besselJNear(a, order), besselFar(a, order, false));
+  Val<B> a = abs(x);
+  Val<B> y = either(a <= 8, a, [&] { return besselJNear(a, order); }, [&] { return besselFar(a, order, false); });
   return order == 0 ? y : flipSign(y, signBit(x));
 }
 
@@ -243,9 +248,11 @@ Val<B> besselJ(const Val<B>& x, int order) {
 template <class B>
 Val<B> besselY(const Val<B>& x, int order) {
   const double twoOverPi = 0x1.45f306dc9c883p-1;
-  Val<B> t = fma(x, x, -32), j = besselJNear(abs(x), order) * twoOverPi, l = log(x);
-  Val<B> near = order == 0 ? fma(l, j, besselY0Near(t)) : fma(l, j, fma(x, besselY1Near(t), -twoOverPi / x));
-  Val<B> y = select(x <= 8, near, select(eq(x, x), besselFar(x, order, true), x));
+  auto near = [&] {
+    Val<B> t = fma(x, x, -32), j = besselJNear(abs(x), order) * twoOverPi, l = log(x);
+    return order == 0 ? fma(l, j, besselY0Near(t)) : fma(l, j, fma(x, besselY1Near(t), -twoOverPi / x));
+  };
+  Val<B> y = either(x <= 8, x, near, [&] { return select(eq(x, x), besselFar(x, order, true), x); });
   return select(eq(x, 0), -kInf, select(x < 0, kNaN, y));
 }
 

@@ -195,6 +195,14 @@ Val<B> select(const Val<B>& c, double x, const Val<B>& y) {
   return y.with(y.b->select(c.v, y.cst(x).v, y.v));
 }
 
+/// usual() in the lanes of `which`, and general() in the others; either is skipped where there are no such lanes.
+template <class B, class U, class F>
+Val<B> either(const Val<B>& which, const Val<B>& x, U usual, F general) {
+  Val<B> rest = !which, v = x.with(x.b->ifAny(which.v, [&] { return std::array{usual().v}; }, std::array{x.v})[0]);
+  Val<B> w = x.with(x.b->ifAny(rest.v, [&] { return std::array{general().v}; }, std::array{v.v})[0]);
+  return select(which, v, w);
+}
+
 /// The constant of x's precision.
 template <class B>
 double pick(const Val<B>& x, double float32, double float64) {

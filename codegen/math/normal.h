@@ -68,20 +68,27 @@ Val<B> erfcx(const Val<B>& x) {
 /// The logarithm of the normal distribution function; below 0 by way of e^(x^2/2) Phi(x), which does not underflow.
 template <class B>
 Val<B> logNdtr(const Val<B>& x) {
-  Val<B> a = abs(x), mills = erfcxPositive(a * 0x1.6a09e667f3bcdp-1) * 0.5, below = fma(a * -0.5, a, log(mills));
-  Val<B> b = atMost(a, 40), h = b * b, l = fma(b, b, -h), e = exp(h * -0.25);
-  return select(x < 0, below, log1p(-(((mills * e) * e) * fma(l, -0.5, 1))));
+  Val<B> a = abs(x), mills = erfcxPositive(a * 0x1.6a09e667f3bcdp-1) * 0.5;
+  auto above = [&] {
+    Val<B> b = atMost(a, 40), h = b * b, l = fma(b, b, -h), e = exp(h * -0.25);
+    return log1p(-(((mills * e) * e) * fma(l, -0.5, 1)));
+  };
+  return either(x < 0, x, [&] { return fma(a * -0.5, a, log(mills)); }, above);
 }
 
 /// The x with Phi(x) = p: infinite at 0 and 1, NaN beyond.
 template <class B>
 Val<B> ndtri(const Val<B>& p) {
-  Val<B> y = p - 0.5, centre = y * quantileCentre(fma(y, y, -0.0703125));
-  Val<B> tail = select(p < 0.5, p, 1 - p), w = sqrt(log(tail) * -2);
-  Val<B> far =
-      w * select(w <= 6, quantileTail(1 / (w + 2) - 0.1875), quantileFarTail(1 / (w + 6) - 0x1.b0ced40000000p-5));
-  far = select(eq(tail, 0), kInf, far);
-  return select(abs(y) <= 0.375, centre, select(p < 0.5, -far, far));
+  Val<B> y = p - 0.5;
+  auto far = [&] {
+    Val<B> tail = select(p < 0.5, p, 1 - p), w = sqrt(log(tail) * -2);
+    Val<B> x = w * either(
+                       w <= 6, w, [&] { return quantileTail(1 / (w + 2) - 0.1875); },
+                       [&] { return quantileFarTail(1 / (w + 6) - 0x1.b0ced40000000p-5); });
+    x = select(eq(tail, 0), kInf, x);
+    return select(p < 0.5, -x, x);
+  };
+  return either(abs(y) <= 0.375, y, [&] { return y * quantileCentre(fma(y, y, -0.0703125)); }, far);
 }
 
 }  // namespace detail

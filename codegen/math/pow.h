@@ -130,14 +130,6 @@ Val<B> hypot(const Val<B>& x, const Val<B>& y) {
   return select(eq(ax, kInf) | eq(ay, kInf), kInf, h);
 }
 
-/// usual() in the lanes of `which`, and general() in the others; either is skipped where there are no such lanes.
-template <class B, class U, class F>
-Val<B> either(const Val<B>& which, const Val<B>& x, U usual, F general) {
-  Val<B> rest = !which, v = x.with(x.b->ifAny(which.v, [&] { return std::array{usual().v}; }, std::array{x.v})[0]);
-  Val<B> w = x.with(x.b->ifAny(rest.v, [&] { return std::array{general().v}; }, std::array{v.v})[0]);
-  return select(which, v, w);
-}
-
 /// 1/x^2. Where the square of x is no normal number: the square of 1/x, and what the quotient and the square lost, if
 /// that is finite.
 template <class B>

@@ -294,3 +294,45 @@ def test_names_of_torch_special():
         zeta
     """.split()
     assert [n for n in names if not callable(getattr(special, n, None))] == []
+
+
+# ---- parts of the axis -----------------------------------------------------------------------------------------------
+
+IN_PARTS = (
+    "i0 i1 i0e i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 "
+    "scaled_modified_bessel_k0 scaled_modified_bessel_k1 airy_ai ndtri log_ndtr"
+).split()
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16], ids=str)
+@pytest.mark.parametrize("name", IN_PARTS)
+def test_bits_do_not_depend_on_neighbours(name, dtype):
+    """A part of the axis that no element of a block is in is skipped: each element has the bits that it has alone."""
+    function = getattr(special, name)
+    values = [
+        -INF,
+        -40.0,
+        -9.0,
+        -4.5,
+        -3.0,
+        -0.5,
+        0.0,
+        1e-9,
+        0.01,
+        0.3,
+        0.6,
+        0.99,
+        1.0,
+        2.0,
+        7.5,
+        8.0,
+        8.5,
+        30.0,
+        INF,
+        NAN,
+    ]
+    mixed = tandem.tensor(values, dtype=dtype)
+    found = function(mixed)
+    for i, value in enumerate(values):
+        alone = function(tandem.full((64,), value, dtype=dtype))
+        assert_same_bits(alone, found[i].expand(64).contiguous())
