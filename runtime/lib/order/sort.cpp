@@ -72,14 +72,6 @@ void sortItems(std::span<Item<Key>>& items, std::span<Item<Key>>& spare) {
   sortByDigits(items, spare, static_cast<int>(std::bit_width(all)));
 }
 
-/// The first `keep`, sorted.
-template <class Key>
-void sortFirst(std::span<Item<Key>> items, std::int64_t keep) {
-  auto middle = items.begin() + keep;
-  std::nth_element(items.begin(), middle - 1, items.end());
-  std::sort(items.begin(), middle);
-}
-
 /// The elements of a line, smallest key first to come.
 template <class Key>
 struct Line {
@@ -178,12 +170,23 @@ class LineItems {
     auto size = static_cast<std::size_t>(size_);
     std::span<Item<Key>> items(memory_->data(), size);
     std::span<Item<Key>> spare(memory_->data() + size, size);
-    for (std::int64_t r = 0; r < size_; ++r)
-      items[static_cast<std::size_t>(r)] = {static_cast<Key>(keys[r] - least), r};
-    if (keep < size_)
-      sortFirst(items, keep);
-    else
-      sortItems(items, spare);
+    const auto itemAt = [&](std::int64_t r) { return Item<Key>(static_cast<Key>(keys[r] - least), r); };
+    for (std::int64_t r = 0; r < size_; ++r) items[static_cast<std::size_t>(r)] = itemAt(r);
+    // Of a large part of short keys, sorting the rest takes less time than finding what it is.
+    if (keep < (sizeof(Key) < 8 ? size_ / 4 : size_)) {
+      const auto last = items.begin() + keep - 1;
+      std::nth_element(items.begin(), last, items.end());
+      const Item<Key> most = *last;
+      // Again in their order, which sorting by digits keeps.
+      std::size_t kept = 0;
+      for (std::int64_t r = 0; kept < static_cast<std::size_t>(keep); ++r) {
+        items[kept] = itemAt(r);
+        kept += most < items[kept] ? 0 : 1;
+      }
+      items = items.first(kept);
+      spare = spare.first(kept);
+    }
+    sortItems(items, spare);
     for (std::int64_t r = 0; r < keep; ++r) place(r, items[static_cast<std::size_t>(r)].index());
   }
 
