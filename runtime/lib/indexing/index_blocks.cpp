@@ -42,6 +42,10 @@ class Offsets {
   std::int64_t count() const { return count_; }
   std::int64_t operator[](std::int64_t i) const { return values_[i]; }
   const std::int64_t* data() const { return values_; }
+  /// How much more each is than the one before, if that is one number for all.
+  std::optional<std::int64_t> step() const {
+    return plain_ && plain_->step() ? plain_->step() : stepOf(values_, count_);
+  }
 
  private:
   std::int64_t count_;
@@ -50,25 +54,12 @@ class Offsets {
   std::optional<Scratch<std::int64_t>> sums_;
 };
 
-/// Is each of the n numbers `step` more than the one before? Looked at in stretches, so that most lists, which are no
-/// such, are left early.
-[[gnu::always_inline]] inline bool isRamp(const std::int64_t* x, std::int64_t n, std::int64_t step) {
-  constexpr std::int64_t kStretch = 128;
-  for (std::int64_t begin = 1; begin < n; begin += kStretch) {
-    std::int64_t other = 0;
-    for (std::int64_t j = begin; j < std::min(begin + kStretch, n); ++j) other |= (x[j] - x[j - 1]) ^ step;
-    if (other != 0) return false;
-  }
-  return true;
-}
-
 /// out[o, j] = x[o, offsets[j]].
 template <class T>
 void readElements(const T* x, const Offsets& offsets, DimsRef outer, DimsRef outerStrides, T* out) {
   std::int64_t count = offsets.count();
   // A slice, or a slice read backwards: no need to look at each offset.
-  std::int64_t step = count > 1 ? offsets[1] - offsets[0] : 1;
-  const bool ramp = withAvx2([&]() TANDEM_INLINED { return isRamp(offsets.data(), count, step); });
+  const std::optional<std::int64_t> step = offsets.step();
   parallelFor(numelOf(outer) * count, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
     Walker<1> at(outer, {outerStrides}, begin / count);
     for (std::int64_t i = begin; i < end; at.next()) {
@@ -76,14 +67,17 @@ void readElements(const T* x, const Offsets& offsets, DimsRef outer, DimsRef out
       std::int64_t length = std::min(count - j, end - i);
       const T* row = x + at.offset[0];
       T* to = out + i;
-      if (ramp && step == -1) {
+      if (step == 1) {
+        copyBytes(to, row + offsets[j], static_cast<std::size_t>(length) * sizeof(T));
+      } else if (step == -1) {
         const T* last = row + offsets[j];
         for (std::int64_t k = 0; k < length; ++k) to[k] = last[-k];
-      } else if (ramp) {
+      } else if (step) {
         const T* first = row + offsets[j];
-        for (std::int64_t k = 0; k < length; ++k) to[k] = first[k * step];
+        for (std::int64_t k = 0; k < length; ++k) to[k] = first[k * *step];
       } else {
         const std::int64_t* from = offsets.data() + j;
+#pragma GCC unroll 8
         for (std::int64_t k = 0; k < length; ++k) to[k] = row[from[k]];
       }
       i += length;

@@ -1,5 +1,6 @@
 #include "runtime/lib/indexing/index_list.h"
 
+#include <algorithm>
 #include <atomic>
 #include <type_traits>
 
@@ -27,6 +28,25 @@ bool insideEverywhere(const std::int64_t* values, std::int64_t count, std::int64
     if (!allInside(values + begin, end - begin, size)) inside.store(false, std::memory_order_relaxed);
   });
   return inside.load(std::memory_order_relaxed);
+}
+
+/// Is each of the n numbers `step` more than the one before? Looked at in stretches, so that most lists, which are no
+/// such, are left early.
+[[gnu::always_inline]] inline bool isRamp(const std::uint64_t* x, std::int64_t n, std::uint64_t step) {
+  constexpr std::int64_t kStretch = 128;
+  for (std::int64_t begin = 1; begin < n; begin += kStretch) {
+    std::uint64_t other = 0;
+    for (std::int64_t j = begin; j < std::min(begin + kStretch, n); ++j) other |= (x[j] - x[j - 1]) ^ step;
+    if (other != 0) return false;
+  }
+  return true;
+}
+
+/// Are all of n numbers in [0, size), of which each is `step` more than the one before?
+bool rampInside(std::int64_t first, std::int64_t step, std::int64_t n, std::int64_t size) {
+  std::int64_t way = 0, last = 0;
+  return !__builtin_mul_overflow(step, n - 1, &way) && !__builtin_add_overflow(first, way, &last) && first >= 0 &&
+         first < size && last >= 0 && last < size;
 }
 
 /// Writes those of `given` in [least, size), negative ones counted from the end; are all?
@@ -62,11 +82,25 @@ void copyValues(const char* op, const ArrayView& index, std::int64_t* to) {
 
 }  // namespace
 
+std::optional<std::int64_t> stepOf(const std::int64_t* values, std::int64_t n) {
+  if (n < 2) return n;
+  const auto* x = reinterpret_cast<const std::uint64_t*>(values);
+  const std::uint64_t step = x[1] - x[0];
+  const bool all = withAvx2([&]() TANDEM_INLINED { return isRamp(x, n, step); });
+  return all ? std::optional(static_cast<std::int64_t>(step)) : std::nullopt;
+}
+
 IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, std::int64_t size, IndexRange range)
     : count_(index.numel()), values_(index.as<std::int64_t>()) {
   if (index.dtype != DType::Int64 || !index.contiguous()) {
     copyValues(op, index, copy_.emplace(count_).data());
     values_ = copy_->data();
+  }
+  // Of a slice the ends are enough.
+  if (count_ > 1) {
+    step_ = stepOf(values_, count_);
+    if (step_ && rampInside(values_[0], *step_, count_, size)) return;
+    step_.reset();
   }
   if (insideEverywhere(values_, count_, size)) return;
   const std::int64_t least = leastIndex(range, size);

@@ -17,11 +17,17 @@ class IndexList {
   std::int64_t count() const { return count_; }
   std::int64_t operator[](std::int64_t i) const { return values_[i]; }
   const std::int64_t* data() const { return values_; }
+  /// How much more each value is than the one before, where that is one number, and was looked at.
+  std::optional<std::int64_t> step() const { return step_; }
 
  private:
   std::int64_t count_;
+  std::optional<std::int64_t> step_;
   const std::int64_t* values_ = nullptr;
   std::optional<Scratch<std::int64_t>> copy_;
 };
+
+/// How much more each of n numbers is than the one before, if that is one number for all.
+std::optional<std::int64_t> stepOf(const std::int64_t* values, std::int64_t n);
 
 }  // namespace tandem::lib
