@@ -245,7 +245,8 @@ void bagMax(RuleContext& c) {
 
 namespace {
 
-/// What undoes pieces that run through every place of a dim of `n` once; nothing where they do not.
+/// What undoes pieces that run through no place of a dim of `n` twice; nothing where they do. Places that are left out
+/// take what stands behind the output.
 std::optional<PieceList> inverseOf(const PieceList& pieces, std::int64_t n) {
   std::vector<std::pair<std::int64_t, Piece>> byPlace;  // the lowest place, and where it is in the output
   std::int64_t at = 0;
@@ -259,12 +260,14 @@ std::optional<PieceList> inverseOf(const PieceList& pieces, std::int64_t n) {
   std::sort(byPlace.begin(), byPlace.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   PieceList inverse;
   std::int64_t next = 0;
+  byPlace.push_back({n, {at, 0, 0}});
   for (const auto& [place, piece] : byPlace) {
-    if (place != next) return {};
-    next += piece.count;
-    inverse.push_back(piece);
+    if (place < next) return {};
+    if (place > next) inverse.push_back({at, 0, place - next});
+    next = place + piece.count;
+    if (piece.count > 0) inverse.push_back(piece);
   }
-  return next == n ? std::optional(inverse) : std::nullopt;
+  return inverse;
 }
 
 /// All places in a row, as an index.
@@ -351,12 +354,18 @@ void takePieces(RuleContext& c) {
   std::vector<PieceList> inverse;
   for (std::size_t d = 0; d < dims.size(); ++d) {
     std::int64_t n = c.inputShape(0)[static_cast<std::size_t>(first) + d];
+    std::int64_t dim = first + static_cast<std::int64_t>(d);
     auto back = inverseOf(dims[d], n);
     if (back) {
+      if (countOf(dims[d]) < n) {
+        Dims one = g.shape();
+        one[dim] = 1;
+        const Tensor both[] = {g, ops::zeros(one, g.dtype())};
+        g = ops::cat(both, dim);
+      }
       inverse.push_back(*back);
       continue;
     }
-    std::int64_t dim = first + static_cast<std::int64_t>(d);
     inverse.push_back({{0, 1, n}});
     if (auto summed = summedAtEnds(g, dim, dims[d], n)) {
       g = *summed;

@@ -253,3 +253,87 @@ def test_numbers_that_randperm_draws():
         256657,
         56510,
     ]
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.int64, tandem.bfloat16], ids=str)
+@pytest.mark.parametrize("spread", [5, 100000, 2**40])
+@pytest.mark.parametrize("n", [300, 5000, 40000])
+def test_the_first_of_many_are_those_of_a_sort(n, spread, dtype):
+    """Of equal values those that come first, whichever part is found and sorted how."""
+    values = np.random.default_rng(n).integers(-spread, spread, n)
+    x = tandem.from_numpy(values).to(dtype)
+    for largest in (False, True):
+        ordered, places = tandem.sort(x, stable=True, descending=largest)
+        for k in (n // 8, n // 4 - 1, n // 4, n // 2, n - 1):
+            found = tandem.topk(x, k, largest=largest)
+            assert_same_bits(found.values, ordered[:k].contiguous())
+            assert found.indices.equal(places[:k])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64])
+def test_greatest_common_divisors(dtype):
+    limits, rng = np.iinfo(dtype), np.random.default_rng(5)
+    edges = [0, 1, 2, 3, 6, 12, 96, limits.max, limits.max - 1, limits.min + 1, limits.max // 2 + 1]
+    some = [int(v) >> int(s) for v, s in zip(rng.integers(limits.max, size=40), rng.integers(63, size=40), strict=True)]
+    values = [v for v in edges + some if limits.min <= v <= limits.max]
+    x = tandem.from_numpy(np.array(values, dtype))
+    expected = [[math.gcd(a, b) for b in values] for a in values]
+    assert tandem.gcd(x[:, None], x).tolist() == expected
+    assert tandem.gcd(x, x[:, None]).tolist() == expected
+
+
+@pytest.mark.parametrize("step, n", [(1, 5), (1, 700), (3, 300), (-1, 5), (-1, 700), (-2, 300), (0, 400)])
+def test_places_that_are_a_slice(step, n):
+    """Of a list in which each place is as much more than the one before the ends alone are looked at."""
+    x = np.random.default_rng(6).standard_normal((3, 1000)).astype(np.float32)
+    given = tandem.from_numpy(x)
+    for first in (0, 40) if step >= 0 else (999, 960):
+        places = first + step * np.arange(n)
+        index = tandem.from_numpy(places)
+        assert_same_bits(given.index_select(1, index), tandem.from_numpy(x[:, places]))
+        assert_same_bits(given[:, index - 1000], tandem.from_numpy(x[:, places]))
+        assert_same_bits(given.t()[index], tandem.from_numpy(x.T[places].copy()))
+        index[n // 2] = 77
+        places[n // 2] = 77
+        assert_same_bits(given.index_select(1, index), tandem.from_numpy(x[:, places]))
+
+
+def test_slices_that_leave_the_dim():
+    x = tandem.zeros(2, 10)
+    for first, step, n, wrong in [
+        (5, 1, 6, 10),
+        (-1, 1, 3, -1),
+        (9, -1, 11, -1),
+        (0, 2**62, 5, 2**62),
+        (0, 2**61, 9, 2**61),
+    ]:
+        places = tandem.tensor([(first + step * i + 2**63) % 2**64 - 2**63 for i in range(n)])
+        with pytest.raises(IndexError, match=f"index {wrong} is out of bounds|index out of range"):
+            x.index_select(1, places)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 0.98, 1.0])
+def test_places_of_ones_in_stretches(share):
+    """Stretches of ones alone, of zeros alone, and of both, which begin anywhere."""
+    mask = np.random.default_rng(7).random(5000) < share
+    mask[700:1300] = True
+    mask[2000:2777] = False
+    for begin in (0, 1, 63, 600):
+        for end in (5000, 4999, 2600, 1290):
+            part = mask[begin:end].copy()
+            np.testing.assert_array_equal(tandem.from_numpy(part).nonzero()[:, 0].numpy(), np.flatnonzero(part))
+
+
+@pytest.mark.parametrize("n", [3, 20, 70])
+def test_higher_gradients_of_pdist(n):
+    """The places that no pair takes have a gradient of 0, at every order."""
+    x = tandem.randn(n, 2, dtype=tandem.float64, requires_grad=True)
+    first, second = tandem.triu_indices(n, n, 1)
+    weights = tandem.randn(first.shape[0], dtype=tandem.float64)
+
+    def gradients(distances):
+        (grad,) = tandem.autograd.grad((distances * weights).sum(), x, create_graph=True)
+        return grad, tandem.autograd.grad(grad.square().sum(), x)[0]
+
+    for ours, plain in zip(gradients(F.pdist(x)), gradients((x[first] - x[second]).norm(dim=1)), strict=True):
+        assert tandem.allclose(ours, plain, rtol=1e-9, atol=1e-9)
