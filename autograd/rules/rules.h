@@ -70,6 +70,9 @@ void conv2dWeightGrad(RuleContext& c);
 
 // recurrent.cpp
 void recurrentSequence(RuleContext& c);
+
+// normalization.cpp
+void groupNorm(RuleContext& c);
 // special.cpp
 void zeta(RuleContext& c);
 void gammainc(RuleContext& c);

@@ -124,15 +124,30 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
            shapeText(x.shape()));
   needNormDType("group_norm", x, {&weight, &bias});
   if (x.numel() == 0) return scaledPerChannel(clone(x), weight, bias);
-  FusedScope fused(x);
-  // [samples, groups, channels of a group, elements of a channel]
   Dims shape{x.size(0), groups, channels / groups, x.numel() / (x.size(0) * channels)};
-  // Half types are rounded once, behind weight and bias. They are widened in the shape that is reduced, with the sums.
-  Tensor y = layer_norm(widened(reshape(x, shape)), Dims{shape[2], shape[3]}, Tensor(), Tensor(), eps);
-  Dims affine{groups, channels / groups, 1};
-  if (weight.defined()) y = mul(y, reshape(weight, affine));
-  if (bias.defined()) y = add(y, reshape(bias, affine));
-  return reshape(toDType(y, x.dtype()), x.shape());
+  auto affine = [&](const Tensor& v) { return v.defined() ? reshape(v, Dims{groups, channels / groups, 1}) : v; };
+  return reshape(group_norm_parts(reshape(x, shape), affine(weight), affine(bias), eps)[0], x.shape());
+}
+
+std::array<Tensor, 3> group_norm_parts(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  std::array<Tensor, 3> results;
+  {
+    NoGrad off;
+    FusedScope fused(x);
+    // Half types are rounded once, behind weight and bias. They are widened in the shape that is reduced, with the
+    // sums.
+    Tensor in = widened(x);
+    Tensor means = mean(in, Dims{2, 3}, true);
+    Tensor centred = sub(in, means);
+    Tensor rates = rsqrt(add(mean(square(centred), Dims{2, 3}, true), eps));
+    Tensor y = mul(centred, rates);
+    if (weight.defined()) y = mul(y, weight);
+    if (bias.defined()) y = add(y, bias);
+    results = {toDType(y, x.dtype()), means, rates};
+  }
+  const Operand operands[] = {x, weight, bias, eps};
+  tapeWhole(OpCode::group_norm_parts, operands, {}, results);
+  return results;
 }
 
 Tensor rms_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, std::optional<double> eps) {

@@ -49,6 +49,18 @@ def : Composite<"group_norm",
   }];
 }
 
+def : Composite<"group_norm_parts",
+    "Tensor input, Tensor? weight, Tensor? bias, float eps"> {
+  let results = "(Tensor, Tensor, Tensor)";
+  let numResults = 3;
+  let forms = ["hidden"];
+  let rule = "groupNorm";
+  let saves = ["input", "weight", "out1", "out2"];
+  let summary = "`group_norm` of [samples, groups, channels of a group, elements of a channel], with the factors of "
+                "channels [groups, channels of a group, 1]; the means, and the reciprocals of the deviations.";
+  let samples = "none";
+}
+
 def : Composite<"layer_norm",
     "Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05"> {
   let gpuMixedPrecision = "Float32";

@@ -273,6 +273,41 @@ def test_embedding_padding_and_frequency():
     assert nn.Embedding(4, 2, padding_idx=-1).weight[3].tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("affine", ["both", "weight", "none"])
+@pytest.mark.parametrize("shape, groups", [((3, 6, 5), 2), ((2, 4), 4), ((4, 6, 40, 41), 3)])
+def test_gradients_of_group_norm(shape, groups, affine):
+    """Of both orders, against those of what it is made of; half types are rounded once."""
+
+    def plain(x, w, b):
+        parts = x.reshape(x.shape[0], groups, -1)
+        apart = parts - parts.mean(-1, keepdim=True)
+        normed = (apart * (apart.square().mean(-1, keepdim=True) + 1e-5).rsqrt()).reshape(x.shape)
+        across = (-1,) + (1,) * (x.dim() - 2)
+        normed = normed if w is None else normed * w.reshape(across)
+        return normed if b is None else normed + b.reshape(across)
+
+    values = [tensor(array(*shape)), tensor(array(shape[1], seed=1)), tensor(array(shape[1], seed=2))]
+    leaves = [v.double().requires_grad_() for v in values[: {"both": 3, "weight": 2, "none": 1}[affine]]]
+    operands = leaves + [None] * (3 - len(leaves))
+    g = tensor(array(*shape, seed=3)).double()
+    found = []
+    for y in (F.group_norm(operands[0], groups, *operands[1:]), plain(*operands)):
+        first = tandem.autograd.grad(y, leaves, g, create_graph=True)
+        found.append(
+            first + tandem.autograd.grad(sum(f.square().sum() for f in first), leaves[: max(1, len(leaves) - 1)])
+        )
+    for ours, theirs in zip(*found, strict=True):
+        assert tandem.allclose(ours, theirs, rtol=1e-8, atol=1e-8)
+    halves = [v.detach().bfloat16().requires_grad_() for v in leaves]
+    wide = [v.detach().float().requires_grad_() for v in halves]
+    grads = []
+    for used in (halves, wide):
+        y = F.group_norm(used[0], groups, *used[1:])
+        grads.append(tandem.autograd.grad(y, used, g.bfloat16().to(y.dtype)))
+    for ours, theirs in zip(*grads, strict=True):
+        assert ours.dtype is tandem.bfloat16 and ours.equal(theirs.bfloat16())
+
+
 def test_norms():
     x, w, b = array(4, 6, 5), array(6, seed=1), array(6, seed=2)
     close(F.rms_norm(tensor(x), (5,), eps=0.1), x / np.sqrt((x * x).mean(-1, keepdims=True) + 0.1))

@@ -88,6 +88,7 @@ COVERED = {
     "softmax_along": "softmax",
     "full_plain": "full",
     "gcd_plain": "gcd",
+    "group_norm_parts": "group_norm",
     "gelu_erf": "gelu",
     "multilabel_margins": "multilabel_margin_loss",
     "index_add_plain": "index_add",
