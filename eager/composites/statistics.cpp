@@ -308,7 +308,10 @@ DType integralDType(const Tensor& y, const Tensor& x) {
 
 Tensor trapezoid(const Tensor& y, const Tensor& x, std::int64_t dim) {
   const DType dtype = integralDType(y, x);
-  if (isHalf(dtype)) return toDType(trapezoid(widened(y), widened(x), dim), dtype);
+  if (isHalf(dtype)) {
+    FusedScope fused(y);
+    return toDType(trapezoid(widened(y), widened(x), dim), dtype);
+  }
   dim = wrapDim(dim, y.dim());
   needNumbers("trapezoid", y);
   if (y.size(dim) == 0) return sum(y, Dims{dim}, false, isFloating(y.dtype()) ? y.dtype() : defaultDType());
@@ -316,7 +319,10 @@ Tensor trapezoid(const Tensor& y, const Tensor& x, std::int64_t dim) {
   return div(sum(mul(widths("trapezoid", x, y, dim), twiceMeans(y, dim)), Dims{dim}), 2);
 }
 Tensor trapezoid_dx(const Tensor& y, Scalar dx, std::int64_t dim) {
-  if (isHalf(y.dtype())) return toDType(trapezoid_dx(widened(y), dx, dim), y.dtype());
+  if (isHalf(y.dtype())) {
+    FusedScope fused(y);
+    return toDType(trapezoid_dx(widened(y), dx, dim), y.dtype());
+  }
   dim = wrapDim(dim, y.dim());
   needNumbers("trapezoid", y);
   if (y.size(dim) == 0) return sum(y, Dims{dim}, false, isFloating(y.dtype()) ? y.dtype() : defaultDType());
@@ -325,14 +331,20 @@ Tensor trapezoid_dx(const Tensor& y, Scalar dx, std::int64_t dim) {
 }
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, std::int64_t dim) {
   const DType dtype = integralDType(y, x);
-  if (isHalf(dtype)) return toDType(cumulative_trapezoid(widened(y), widened(x), dim), dtype);
+  if (isHalf(dtype)) {
+    FusedScope fused(y);
+    return toDType(cumulative_trapezoid(widened(y), widened(x), dim), dtype);
+  }
   dim = wrapDim(dim, y.dim());
   needNumbers("cumulative_trapezoid", y);
   if (y.size(dim) == 0) return toDType(clone(y), isFloating(y.dtype()) ? y.dtype() : defaultDType());
   return div(cumsum(mul(widths("cumulative_trapezoid", x, y, dim), twiceMeans(y, dim)), dim), 2);
 }
 Tensor cumulative_trapezoid_dx(const Tensor& y, Scalar dx, std::int64_t dim) {
-  if (isHalf(y.dtype())) return toDType(cumulative_trapezoid_dx(widened(y), dx, dim), y.dtype());
+  if (isHalf(y.dtype())) {
+    FusedScope fused(y);
+    return toDType(cumulative_trapezoid_dx(widened(y), dx, dim), y.dtype());
+  }
   dim = wrapDim(dim, y.dim());
   needNumbers("cumulative_trapezoid", y);
   if (y.size(dim) == 0) return toDType(clone(y), isFloating(y.dtype()) ? y.dtype() : defaultDType());
