@@ -1,5 +1,5 @@
-// The derivative of group_norm: its input is read as it is, with the means and the rates by which it was scaled, and
-// the sums over a group are those of its channels (Wu and He 2018).
+// The derivatives of group_norm and layer_norm: the input is read as it is, with the means and the rates by which it
+// was scaled. The sums over a group are those of its channels (Wu and He 2018).
 #include "autograd/rule_context.h"
 #include "autograd/rules/rules.h"
 #include "eager/fusion.h"
@@ -7,18 +7,49 @@
 #include "eager/ops.h"
 
 namespace tandem::rules {
+namespace {
+
+/// What is normalised: operand 0, with results 1 and 2 of one number for `count` elements each.
+class Normal {
+ public:
+  Normal(RuleContext& c, std::int64_t count)
+      : c_(c), count_(count), elements(ops::mul(ops::sub(ops::widened(c.input(0)), c.output(1)), c.output(2))) {}
+
+  /// Adds the gradient by way of the elements, where there is one: their cotangents `g`, the sums of those and of their
+  /// products with the elements.
+  void add(const Tensor& g, const Tensor& sums, const Tensor& products) {
+    const Tensor mean = ops::div(sums, count_);
+    const Tensor slope = ops::div(products, count_);
+    plus(ops::mul(ops::sub(ops::sub(g, mean), ops::mul(elements, slope)), c_.output(2)));
+  }
+  /// Sets the gradient, with what comes by way of the means and the rates, which gradients of a higher order read.
+  void set() {
+    if (c_.hasGrad(1)) plus(ops::div(c_.grad(1), count_));
+    if (c_.hasGrad(2)) plus(ops::mul(elements, ops::div(ops::mul(c_.grad(2), ops::square(c_.output(2))), -count_)));
+    if (into_.defined()) c_.set(0, ops::to(into_, c_.inputDType(0)));
+  }
+
+ private:
+  void plus(const Tensor& more) { into_ = into_.defined() ? ops::add(into_, more) : more; }
+
+  RuleContext& c_;
+  std::int64_t count_;
+  Tensor into_;
+
+ public:
+  Tensor elements;
+};
+
+}  // namespace
 
 void groupNorm(RuleContext& c) {
   const FusedScope fused(c.input(0));
   const DimsRef shape = c.inputShape(0);
-  const std::int64_t count = shape[2] * shape[3];
-  const Tensor& rates = c.output(2);
-  const Tensor normal = ops::mul(ops::sub(ops::widened(c.input(0)), c.output(1)), rates);
-  Tensor into;
+  Normal normal(c, shape[2] * shape[3]);
   if (c.hasGrad(0)) {
     Tensor g = ops::widened(c.grad(0));
     Tensor sums = ops::sum(g, Dims{3}, true);
-    Tensor products = ops::sum(ops::mul(g, normal), Dims{3}, true);
+    Tensor products = ops::sum(ops::mul(g, normal.elements), Dims{3}, true);
     if (c.needs(1)) c.set(1, ops::sum(products, Dims{0}));
     if (c.needs(2)) c.set(2, ops::sum(sums, Dims{0}));
     if (c.needs(0)) {
@@ -28,17 +59,30 @@ void groupNorm(RuleContext& c) {
         sums = ops::mul(sums, weight);
         products = ops::mul(products, weight);
       }
-      const Tensor mean = ops::div(ops::sum(sums, Dims{2}, true), count);
-      const Tensor slope = ops::div(ops::sum(products, Dims{2}, true), count);
-      into = ops::mul(ops::sub(ops::sub(g, mean), ops::mul(normal, slope)), rates);
+      normal.add(g, ops::sum(sums, Dims{2}, true), ops::sum(products, Dims{2}, true));
     }
   }
-  if (!c.needs(0)) return;
-  // Of the means and the rates, which gradients of a higher order read.
-  auto plus = [&](const Tensor& more) { into = into.defined() ? ops::add(into, more) : more; };
-  if (c.hasGrad(1)) plus(ops::div(c.grad(1), count));
-  if (c.hasGrad(2)) plus(ops::mul(normal, ops::div(ops::mul(c.grad(2), ops::square(rates)), -count)));
-  if (into.defined()) c.set(0, ops::to(into, c.inputDType(0)));
+  if (c.needs(0)) normal.set();
+}
+
+void layerNorm(RuleContext& c) {
+  const FusedScope fused(c.input(0));
+  const DimsRef shape = c.inputShape(0);
+  const auto kept = static_cast<std::int64_t>(shape.size()) - c.attrs().integer();
+  Dims rows, dims;
+  for (std::int64_t d = 0; d < static_cast<std::int64_t>(shape.size()); ++d) (d < kept ? rows : dims).push_back(d);
+  Normal normal(c, numelOf(shape.subspan(static_cast<std::size_t>(kept))));
+  if (c.hasGrad(0)) {
+    Tensor g = ops::widened(c.grad(0));
+    auto overRows = [&](const Tensor& x) { return rows.empty() ? x : ops::sum(x, rows); };
+    if (c.needs(1)) c.set(1, overRows(ops::mul(g, normal.elements)));
+    if (c.needs(2)) c.set(2, overRows(g));
+    if (c.needs(0)) {
+      if (c.isTensor(1)) g = ops::mul(g, ops::widened(c.input(1)));
+      normal.add(g, ops::sum(g, dims, true), ops::sum(ops::mul(g, normal.elements), dims, true));
+    }
+  }
+  if (c.needs(0)) normal.set();
 }
 
 }  // namespace tandem::rules

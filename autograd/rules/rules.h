@@ -73,6 +73,7 @@ void recurrentSequence(RuleContext& c);
 
 // normalization.cpp
 void groupNorm(RuleContext& c);
+void layerNorm(RuleContext& c);
 // special.cpp
 void zeta(RuleContext& c);
 void gammainc(RuleContext& c);

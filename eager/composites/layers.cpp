@@ -95,15 +95,31 @@ Tensor layer_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, con
     fail("layer_norm: Expected weight to be of same shape as normalized_shape, but got weight of shape ",
          shapeText(weight.shape()), " and normalized_shape = ", shapeText(normalized));
   needNormDType("layer_norm", x, {&weight, &bias});
-  Dims dims;
-  for (std::int64_t i = 0; i < k; ++i) dims.push_back(x.dim() - k + i);
-  FusedScope fused(x);
-  Tensor in = widened(inRowMajorOrder(x));
-  Tensor d = sub(in, mean(in, dims, true));
-  Tensor y = mul(d, rsqrt(add(mean(square(d), dims, true), eps)));
-  if (weight.defined()) y = mul(y, weight);
-  if (bias.defined()) y = add(y, bias);
-  return toDType(y, x.dtype());
+  return layer_norm_parts(inRowMajorOrder(x), weight, bias, k, eps)[0];
+}
+
+std::array<Tensor, 3> layer_norm_parts(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t count,
+                                       double eps) {
+  std::array<Tensor, 3> results;
+  {
+    NoGrad off;
+    FusedScope fused(x);
+    Dims dims;
+    for (std::int64_t d = x.dim() - count; d < x.dim(); ++d) dims.push_back(d);
+    Tensor in = widened(x);
+    Tensor means = mean(in, dims, true);
+    Tensor centred = sub(in, means);
+    Tensor rates = rsqrt(add(mean(square(centred), dims, true), eps));
+    Tensor y = mul(centred, rates);
+    if (weight.defined()) y = mul(y, weight);
+    if (bias.defined()) y = add(y, bias);
+    results = {toDType(y, x.dtype()), means, rates};
+  }
+  AttrWriter attrs;
+  attrs.integer(count);
+  const Operand operands[] = {x, weight, bias, eps};
+  tapeWhole(OpCode::layer_norm_parts, operands, attrs.span(), results);
+  return results;
 }
 
 // ---- dropout, one_hot ----------------------------------------------------------------------------------------------

@@ -78,6 +78,17 @@ def : Composite<"layer_norm",
   }];
 }
 
+def : Composite<"layer_norm_parts",
+    "Tensor input, Tensor? weight, Tensor? bias, int dims, float eps"> {
+  let results = "(Tensor, Tensor, Tensor)";
+  let numResults = 3;
+  let forms = ["hidden"];
+  let rule = "layerNorm";
+  let saves = ["input", "weight", "out1", "out2"];
+  let summary = "`layer_norm` over so many last dims; the means, and the reciprocals of the deviations.";
+  let samples = "none";
+}
+
 def : Composite<"rms_norm", "Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None"> {
   let forms = ["nn", "function"];
   let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dims (Zhang and Sennrich 2019); eps is that of the "

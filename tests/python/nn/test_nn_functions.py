@@ -308,6 +308,39 @@ def test_gradients_of_group_norm(shape, groups, affine):
         assert ours.dtype is tandem.bfloat16 and ours.equal(theirs.bfloat16())
 
 
+@pytest.mark.parametrize("shape, dims", [((6, 5), 1), ((3, 4, 5), 2), ((4, 3), 2), ((300, 70), 1)])
+@pytest.mark.parametrize("operands", [1, 2, 3])
+def test_gradients_of_layer_norm(shape, dims, operands):
+    """Of both orders, against those of what it is made of; half types are rounded once."""
+    last = tuple(range(-dims, 0))
+
+    def plain(x, w=None, b=None):
+        apart = x - x.mean(last, keepdim=True)
+        normed = apart * (apart.square().mean(last, keepdim=True) + 1e-5).rsqrt()
+        normed = normed if w is None else normed * w
+        return normed if b is None else normed + b
+
+    inner = shape[len(shape) - dims :]
+    values = [tensor(array(*shape)), tensor(array(*inner, seed=1)), tensor(array(*inner, seed=2))][:operands]
+    leaves = [v.double().requires_grad_() for v in values]
+    g = tensor(array(*shape, seed=3)).double()
+    found = []
+    for y in (F.layer_norm(leaves[0], inner, *leaves[1:]), plain(*leaves)):
+        first = tandem.autograd.grad(y, leaves, g, create_graph=True)
+        total = sum(f.square().sum() for f in first)
+        found.append(first + tandem.autograd.grad(total, leaves[: min(2, operands)]))
+    for ours, theirs in zip(*found, strict=True):
+        assert tandem.allclose(ours, theirs, rtol=1e-8, atol=1e-8)
+    halves = [v.detach().half().requires_grad_() for v in leaves]
+    wide = [v.detach().float().requires_grad_() for v in halves]
+    grads = []
+    for used in (halves, wide):
+        y = F.layer_norm(used[0], inner, *used[1:])
+        grads.append(tandem.autograd.grad(y, used, g.half().to(y.dtype)))
+    for ours, theirs in zip(*grads, strict=True):
+        assert ours.dtype is tandem.float16 and ours.equal(theirs.half())
+
+
 def test_norms():
     x, w, b = array(4, 6, 5), array(6, seed=1), array(6, seed=2)
     close(F.rms_norm(tensor(x), (5,), eps=0.1), x / np.sqrt((x * x).mean(-1, keepdims=True) + 0.1))

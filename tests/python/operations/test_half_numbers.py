@@ -269,3 +269,17 @@ def test_derivatives_of_several_steps_are_rounded_once(name, dtype, mode):
 def test_glu_is_rounded_once(dtype, mode):
     x = (tandem.arange(-40, 40) / 8 + 0.05).to(getattr(tandem, dtype))
     assert_same_bits(run_in(mode, F.glu, x), F.glu(x.float()).to(x.dtype))
+
+
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.bfloat16], ids=str)
+@pytest.mark.parametrize("more", [1, 8, 15, 37])
+def test_products_of_every_half_number_with_one(dtype, more):
+    """Wide rows are widened and rounded in vectors, and what is left over of them one by one."""
+    patterns = np.arange(65536 + more).astype(np.uint16).view(np.int16)
+    x = tandem.from_numpy(patterns).view(dtype)
+    for factor in (1.0, 0.3):
+        one = tandem.full((1, 1), factor, dtype=dtype)
+        wanted = (one.float()[0] * x.float() + 0.0).to(dtype)
+        found = (one @ x[None])[0]
+        assert found.isnan().equal(wanted.isnan())
+        assert_same_bits(found.nan_to_num(7.0), wanted.nan_to_num(7.0))

@@ -89,6 +89,7 @@ COVERED = {
     "full_plain": "full",
     "gcd_plain": "gcd",
     "group_norm_parts": "group_norm",
+    "layer_norm_parts": "layer_norm",
     "gelu_erf": "gelu",
     "multilabel_margins": "multilabel_margin_loss",
     "index_add_plain": "index_add",
