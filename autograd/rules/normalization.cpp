@@ -13,19 +13,20 @@ namespace {
 class Normal {
  public:
   Normal(RuleContext& c, std::int64_t count)
-      : c_(c), count_(count), elements(ops::mul(ops::sub(ops::widened(c.input(0)), c.output(1)), c.output(2))) {}
+      : c_(c), count_(count), elements_(ops::mul(ops::sub(ops::widened(c.input(0)), c.output(1)), c.output(2))) {}
+  [[nodiscard]] const Tensor& elements() const { return elements_; }
 
   /// Adds the gradient by way of the elements, where there is one: their cotangents `g`, the sums of those and of their
   /// products with the elements.
   void add(const Tensor& g, const Tensor& sums, const Tensor& products) {
     const Tensor mean = ops::div(sums, count_);
     const Tensor slope = ops::div(products, count_);
-    plus(ops::mul(ops::sub(ops::sub(g, mean), ops::mul(elements, slope)), c_.output(2)));
+    plus(ops::mul(ops::sub(ops::sub(g, mean), ops::mul(elements_, slope)), c_.output(2)));
   }
   /// Sets the gradient, with what comes by way of the means and the rates, which gradients of a higher order read.
   void set() {
     if (c_.hasGrad(1)) plus(ops::div(c_.grad(1), count_));
-    if (c_.hasGrad(2)) plus(ops::mul(elements, ops::div(ops::mul(c_.grad(2), ops::square(c_.output(2))), -count_)));
+    if (c_.hasGrad(2)) plus(ops::mul(elements_, ops::div(ops::mul(c_.grad(2), ops::square(c_.output(2))), -count_)));
     if (into_.defined()) c_.set(0, ops::to(into_, c_.inputDType(0)));
   }
 
@@ -34,10 +35,7 @@ class Normal {
 
   RuleContext& c_;
   std::int64_t count_;
-  Tensor into_;
-
- public:
-  Tensor elements;
+  Tensor elements_, into_;
 };
 
 }  // namespace
@@ -49,7 +47,7 @@ void groupNorm(RuleContext& c) {
   if (c.hasGrad(0)) {
     Tensor g = ops::widened(c.grad(0));
     Tensor sums = ops::sum(g, Dims{3}, true);
-    Tensor products = ops::sum(ops::mul(g, normal.elements), Dims{3}, true);
+    Tensor products = ops::sum(ops::mul(g, normal.elements()), Dims{3}, true);
     if (c.needs(1)) c.set(1, ops::sum(products, Dims{0}));
     if (c.needs(2)) c.set(2, ops::sum(sums, Dims{0}));
     if (c.needs(0)) {
@@ -75,11 +73,11 @@ void layerNorm(RuleContext& c) {
   if (c.hasGrad(0)) {
     Tensor g = ops::widened(c.grad(0));
     auto overRows = [&](const Tensor& x) { return rows.empty() ? x : ops::sum(x, rows); };
-    if (c.needs(1)) c.set(1, overRows(ops::mul(g, normal.elements)));
+    if (c.needs(1)) c.set(1, overRows(ops::mul(g, normal.elements())));
     if (c.needs(2)) c.set(2, overRows(g));
     if (c.needs(0)) {
       if (c.isTensor(1)) g = ops::mul(g, ops::widened(c.input(1)));
-      normal.add(g, ops::sum(g, dims, true), ops::sum(ops::mul(g, normal.elements), dims, true));
+      normal.add(g, ops::sum(g, dims, true), ops::sum(ops::mul(g, normal.elements()), dims, true));
     }
   }
   if (c.needs(0)) normal.set();

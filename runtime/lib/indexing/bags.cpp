@@ -146,7 +146,7 @@ void writeRow(const std::int64_t* from, std::int64_t length, const ArrayView& ou
   }
 }
 
-/// What elements of `T` are summed in: 64 bytes, one register or two; of half types 32, as many as are widened at once.
+/// What elements of `T` are summed in: 64 bytes, one register or two; of float16 32, as many as are widened at once.
 template <class T>
 struct Lanes {
   using Scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -157,9 +157,43 @@ struct Lanes {
   TANDEM_IN_VECTORS static void load(const Half* x, Vector& v) {
     v = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
   }
+  TANDEM_IN_VECTORS static void store(Scalar* to, const Vector& v) { std::memcpy(to, &v, sizeof v); }
+};
+
+typedef float Floats __attribute__((vector_size(64)));
+typedef std::uint32_t Words __attribute__((vector_size(64)));
+
+/// Of two neighbours in a word of bfloat16 each half is one float32: those of even and of odd columns are summed apart.
+struct FloatPairs {
+  Floats even, odd;
+  TANDEM_IN_VECTORS FloatPairs& operator+=(const FloatPairs& o) {
+    even += o.even;
+    odd += o.odd;
+    return *this;
+  }
+  TANDEM_IN_VECTORS friend FloatPairs operator*(float factor, const FloatPairs& x) {
+    return {factor * x.even, factor * x.odd};
+  }
+};
+template <>
+struct Lanes<BFloat16> {
+  using Scalar = float;
+  using Vector = FloatPairs;
+  static constexpr std::int64_t kBytes = sizeof(Vector);
+  static constexpr std::int64_t kCount = kBytes / sizeof(Scalar);
   TANDEM_IN_VECTORS static void load(const BFloat16* x, Vector& v) {
-    const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
-    v = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+    Words words;
+    std::memcpy(&words, x, sizeof words);
+    const Words low = words << 16, high = words & 0xffff0000;
+    std::memcpy(&v.even, &low, sizeof low);
+    std::memcpy(&v.odd, &high, sizeof high);
+  }
+  TANDEM_IN_VECTORS static void store(float* to, const Vector& v) {
+    const Floats low = __builtin_shufflevector(v.even, v.odd, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const Floats high =
+        __builtin_shufflevector(v.even, v.odd, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    std::memcpy(to, &low, sizeof low);
+    std::memcpy(to + kCount / 2, &high, sizeof high);
   }
 };
 
@@ -192,7 +226,7 @@ TANDEM_IN_VECTORS inline std::int64_t sumRows(const Bags& bags, const T* factors
       }
     }
 #pragma GCC unroll 8
-    for (int k = 0; k < Vectors; ++k) std::memcpy(sums + i + k * L::kCount, &sum[k], sizeof sum[k]);
+    for (int k = 0; k < Vectors; ++k) L::store(sums + i + k * L::kCount, sum[k]);
   }
   return i;
 }
@@ -229,8 +263,8 @@ void sumAll(const Bags& bags, const void* memory, const std::int64_t* counts, co
         if constexpr (std::is_same_v<T, BFloat16>) narrow(sums, out.as<BFloat16>() + at, piece.length);
       });
     };
-    // Half types are widened to vectors of AVX2.
-    if constexpr (sizeof(T) < sizeof(C))
+    // float16 is widened to vectors of AVX2.
+    if constexpr (std::is_same_v<T, Half>)
       withAvx2(sum);
     else
       withHostIsa(sum);
