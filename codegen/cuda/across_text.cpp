@@ -140,26 +140,10 @@ class AcrossLoops {
   /// One value of the lanes' `from`, lane j with lane j + h, h = 16 ... 1, into `to` of every thread: the first two
   /// halvings are within a thread.
   void halve(const std::string& to, const std::string& from, const Running& r) {
-    const char* type = cudaType(r.combiner.type());
     combine(r, from + "[0]", from + "[2]");
     combine(r, from + "[1]", from + "[3]");
     combine(r, from + "[0]", from + "[1]");
-    b_.open("");
-    b_.statement(strcat(type, "(*const at)[33] = (", type, "(*)[33])tile"));
-    b_.statement(strcat("at[lane][threadIdx.x] = ", from, "[0]"));
-    b_.statement("__syncthreads()");
-    b_.line("#pragma unroll");
-    b_.open(strcat("for (int h = ", kThreads / 2, "; h > 0; h /= 2)"));
-    b_.open("if (lane < h)");
-    const Text mine = b_.let(r.combiner.type(), "at[lane][threadIdx.x]");
-    const Text other = b_.let(r.combiner.type(), "at[lane + h][threadIdx.x]");
-    b_.statement("at[lane][threadIdx.x] = " + r.combiner.combine(b_, mine, other).code);
-    b_.close();
-    b_.statement("__syncthreads()");
-    b_.close();
-    b_.statement(to + " = at[0][threadIdx.x]");
-    b_.statement("__syncthreads()");
-    b_.close();
+    halveLanes(b_, r.combiner, kThreads, "tile", 33, from + "[0]", to);
   }
 
   /// Over elements [from, to) of the rows, of which `from` is a multiple of the lanes: reduces and stores.

@@ -85,23 +85,7 @@ class ColumnLoops {
 
   /// One value of the lanes' `from`, by halving, into `to` of every lane.
   void halve(const std::string& to, const std::string& from, const Running& r) {
-    const char* type = cudaType(r.combiner.type());
-    b_.open("");
-    b_.statement(strcat(type, "(*const at)[32] = (", type, "(*)[32])lines"));
-    b_.statement(strcat("at[lane][threadIdx.x] = ", from));
-    b_.statement("__syncthreads()");
-    b_.line("#pragma unroll");
-    b_.open(strcat("for (int h = ", lanes_ / 2, "; h > 0; h /= 2)"));
-    b_.open("if (lane < h)");
-    const Text mine = b_.let(r.combiner.type(), "at[lane][threadIdx.x]");
-    const Text other = b_.let(r.combiner.type(), "at[lane + h][threadIdx.x]");
-    b_.statement("at[lane][threadIdx.x] = " + r.combiner.combine(b_, mine, other).code);
-    b_.close();
-    b_.statement("__syncthreads()");
-    b_.close();
-    b_.statement(to + " = at[0][threadIdx.x]");
-    b_.statement("__syncthreads()");
-    b_.close();
+    halveLanes(b_, r.combiner, lanes_, "lines", 32, from, to);
   }
 
   void writeOutputs() {

@@ -51,6 +51,27 @@ Text ofNothing(TextBuilder& b, const Combiner& combiner) {
   return combiner.isIntegral() ? identity(b, combiner) : b.constant(combiner.type(), combiner.valueOfNothing());
 }
 
+void halveLanes(TextBuilder& b, const Combiner& combiner, int lanes, const std::string& memory, int width,
+                const std::string& from, const std::string& to) {
+  const char* type = cudaType(combiner.type());
+  b.open("");
+  b.statement(strcat(type, "(*const at)[", width, "] = (", type, "(*)[", width, "])", memory));
+  b.statement(strcat("at[lane][threadIdx.x] = ", from));
+  b.statement("__syncthreads()");
+  b.line("#pragma unroll");
+  b.open(strcat("for (int h = ", lanes / 2, "; h > 0; h /= 2)"));
+  b.open("if (lane < h)");
+  const Text mine = b.let(combiner.type(), "at[lane][threadIdx.x]");
+  const Text other = b.let(combiner.type(), "at[lane + h][threadIdx.x]");
+  b.statement("at[lane][threadIdx.x] = " + combiner.combine(b, mine, other).code);
+  b.close();
+  b.statement("__syncthreads()");
+  b.close();
+  b.statement(to + " = at[0][threadIdx.x]");
+  b.statement("__syncthreads()");
+  b.close();
+}
+
 KernelText::KernelText(const KernelSignature& signature, const std::string& symbol)
     : signature(signature), schedule(signature), layout(signature), bases_(layout.operands),
       frames_(signature.inputs.size()), values_(schedule.numValues()) {

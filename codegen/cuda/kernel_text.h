@@ -100,6 +100,9 @@ class KernelText {
 /// The identity of a reduction, and what reducing no element gives.
 Text identity(TextBuilder& b, const Combiner& combiner);
 Text ofNothing(TextBuilder& b, const Combiner& combiner);
+/// `from` of `lanes` lanes of 32 columns each, by halving, into `to` of every lane: over `memory`, lines of `width`.
+void halveLanes(TextBuilder& b, const Combiner& combiner, int lanes, const std::string& memory, int width,
+                const std::string& from, const std::string& to);
 
 /// Write the loops of a Row or Partial, a Column, and a Short kernel.
 void writeRowLoops(KernelText& kernel);

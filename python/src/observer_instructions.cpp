@@ -498,27 +498,21 @@ namespace {
 /// What operators do with numbers; nothing of those that a slot cannot stand for.
 std::optional<ScalarSlot::Source> onNumbers(int how) {
   using Source = ScalarSlot::Source;
-  switch (how) {
+  static_assert(NB_INPLACE_XOR - NB_INPLACE_ADD == NB_XOR - NB_ADD);
+  switch (how >= NB_INPLACE_ADD ? how - NB_INPLACE_ADD + NB_ADD : how) {
   case NB_ADD:
-  case NB_INPLACE_ADD:
     return Source::Add;
   case NB_SUBTRACT:
-  case NB_INPLACE_SUBTRACT:
     return Source::Sub;
   case NB_MULTIPLY:
-  case NB_INPLACE_MULTIPLY:
     return Source::Mul;
   case NB_TRUE_DIVIDE:
-  case NB_INPLACE_TRUE_DIVIDE:
     return Source::Div;
   case NB_FLOOR_DIVIDE:
-  case NB_INPLACE_FLOOR_DIVIDE:
     return Source::FloorDiv;
   case NB_REMAINDER:
-  case NB_INPLACE_REMAINDER:
     return Source::Mod;
   case NB_POWER:
-  case NB_INPLACE_POWER:
     return Source::Pow;
   default:
     return std::nullopt;
