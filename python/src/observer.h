@@ -312,13 +312,13 @@ class Observer {
   lazy::Session& session_;
   ChangingPlaces& changing_;
   CollectorWaits& collector_;
-  bool stepping_ = false;             // an instruction is looked at
-  bool loads_ = false;                // it does nothing but load a value
-  std::optional<ValuePlace> number_;  // that it loads
+  std::optional<ValuePlace> number_;  // that the instruction loads
   GuardSet guards_;
   GuardSet arguments_;  // as they were at the start
   std::string reason_;
   std::vector<PyRef> contexts_;
+  bool stepping_ = false;  // an instruction is looked at
+  bool loads_ = false;     // it does nothing but load a value
   bool running_ = false;
   std::uint64_t firstSequence_ = 0;  // the history of what the body computes comes after it
   bool refused_ = false;

@@ -177,8 +177,7 @@ class PlanCheck {
       if (leaf) continue;
       require(s.a >= 0 && static_cast<std::size_t>(s.a) < k, "a number made of one behind it");
       const bool ofOne = s.source == Source::Neg || s.source > Source::Mod;
-      require((s.b >= 0 || ofOne) && (s.b < 0 || static_cast<std::size_t>(s.b) < k),
-              "a number made of one behind it");
+      require((s.b >= 0 || ofOne) && (s.b < 0 || static_cast<std::size_t>(s.b) < k), "a number made of one behind it");
     }
   }
 
