@@ -349,7 +349,6 @@ PyObject* replay(Function& f, CallSignature& call, ArgumentLeaves* leaves, const
       if (!entry->warnings.empty() && !std::exchange(warned, true) && !checksCompiled()) entry->warn();
       std::vector<Tensor> results = entry->trace->run(call.tensors, call.scalars);
       entry->lastUse = ++f.clock;
-      entry->met = true;
       f.budget.replayed();
       PyRef built(entry->finish(results, call.numbers));
       if (leaves != nullptr) leaves->keep();

@@ -108,7 +108,7 @@ void forget(Function& f, const std::string& key) {
 }
 
 bool keep(Function& f, const std::string& key, std::shared_ptr<Entry> entry) {
-  entry->lastUse = ++f.clock;
+  entry->lastUse = entry->made = ++f.clock;
   auto& known = f.entries[key];
   auto once = [](const auto& e) { return e->heldOnce(); };
   if (once(entry) && std::ranges::count_if(known, once) >= static_cast<std::ptrdiff_t>(kMostHeldOnce)) {

@@ -34,10 +34,10 @@ struct Entry {
   std::vector<std::string> warnings;    // that the body shows
   std::vector<std::size_t> leaves;      // arguments that the body makes require grad (ArgumentLeaves), increasing
   std::uint64_t lastUse = 0;
-  bool met = false;  // by a call after the one that it was made of
+  std::uint64_t made = 0;  // likewise, of the call that it was made of
 
   /// Does it hold for one value of some number alone, which no call had again?
-  [[nodiscard]] bool heldOnce() const { return !met && !trace->guardedScalars.empty(); }
+  [[nodiscard]] bool heldOnce() const { return lastUse == made && !trace->guardedScalars.empty(); }
   /// Does it stand for this call? Adds to it the tensors and numbers that it reads elsewhere.
   [[nodiscard]] bool fits(CallSignature& call);
   [[nodiscard]] bool dead() const {
@@ -45,7 +45,7 @@ struct Entry {
   }
   /// What a call returns, a new reference, made of the plan's tensors and the call's numbers. Sets what the body
   /// assigns.
-  [[nodiscard]] PyObject* finish(const std::vector<Tensor>& tensors, std::span<const Scalar> numbers) const {
+  [[nodiscard]] PyObject* finish(const std::vector<Tensor>& tensors, const std::vector<Scalar>& numbers) const {
     return assigned.empty() ? results.build(tensors, numbers) : assign(PyRef(results.build(tensors, numbers)));
   }
   /// `result` and, behind it in a tuple, what the places hold now that a call assigns; itself where there are none.

@@ -184,7 +184,7 @@ ResultTree ResultTree::of(PyObject* o, std::vector<Tensor>& tensors, std::vector
   return tree;
 }
 
-PyObject* ResultTree::build(const std::vector<Tensor>& tensors, std::span<const Scalar> numbers) const {
+PyObject* ResultTree::build(const std::vector<Tensor>& tensors, const std::vector<Scalar>& numbers) const {
   if (nodes_.size() == 1 && nodes_[0].kind == Kind::Tensor) return checked(wrap(tensors[0]));
   std::vector<PyRef> built;
   built.reserve(nodes_.size());

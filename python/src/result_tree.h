@@ -4,7 +4,6 @@
 
 #include <Python.h>
 #include <functional>
-#include <span>
 #include <string>
 #include <structmember.h>
 #include <vector>
@@ -30,7 +29,7 @@ class ResultTree {
   /// An object that cannot be built again is refused.
   static ResultTree of(PyObject* o, std::vector<Tensor>& tensors, std::vector<Scalar>& numbers, Observer& observer);
   /// A new reference to the same structure around other tensors and numbers; what was one object is one again.
-  [[nodiscard]] PyObject* build(const std::vector<Tensor>& tensors, std::span<const Scalar> numbers) const;
+  [[nodiscard]] PyObject* build(const std::vector<Tensor>& tensors, const std::vector<Scalar>& numbers) const;
   /// Is `o` handed on as it is?
   [[nodiscard]] bool holds(PyObject* o) const;
   int traverse(visitproc visit, void* arg) const;
