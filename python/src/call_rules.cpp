@@ -119,8 +119,7 @@ namespace {
 /// The first of several numbers than which no other is less, or greater, is one of them: which one, the trace holds
 /// for.
 bool choosesNumber(Observer& o, Args args, Py_ssize_t n, ScalarCondition::Is better) {
-  auto number = [](PyObject* a) { return isFloat(a) || isInt(a) || PyBool_Check(a); };
-  if (n < 2 || !std::all_of(args, args + n, number)) return false;
+  if (n < 2 || !std::all_of(args, args + n, isOperand)) return false;
   PyObject* best = args[0];
   for (Py_ssize_t i = 1; i < n; ++i) {
     const bool own = o.slotOf(args[i]) != nullptr || o.slotOf(best) != nullptr;

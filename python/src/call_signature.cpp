@@ -216,17 +216,15 @@ bool ArgumentTerms::learn(PyObject* const* args, std::size_t n) {
 }
 
 bool ArgumentTerms::fix(PyObject* const* args, std::size_t n, const std::set<std::size_t>& numbers) {
-  bool any = false;
   std::size_t number = 0;
-  const std::set<std::size_t> ints = ints_;
-  for (std::size_t i = 0; i < n; ++i) {
-    const bool own =
-        PyFloat_CheckExact(args[i]) || (PyLong_CheckExact(args[i]) && ints.contains(i) && isNumberPlace(args[i]));
-    if (!own || !numbers.contains(number++) || PyFloat_CheckExact(args[i])) continue;
-    seen_[i].fixed = any = true;
+  std::vector<std::size_t> fixed;
+  for (std::size_t i = 0; i < n; ++i)
+    if (isNumber(args[i], i) && numbers.contains(number++) && !PyFloat_CheckExact(args[i])) fixed.push_back(i);
+  for (const std::size_t i : fixed) {
+    seen_[i].fixed = true;
     ints_.erase(i);
   }
-  return any;
+  return !fixed.empty();
 }
 
 void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords, const ArgumentTerms& terms,

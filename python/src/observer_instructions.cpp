@@ -551,8 +551,7 @@ void Observer::meet(PyObject* a, PyObject* b) {
 void Observer::arithmetic(Frame& f, int how) {
   PyObject* a = f.peek(2);
   PyObject* b = f.peek(1);
-  auto number = [](PyObject* o) { return isFloat(o) || isInt(o) || PyBool_Check(o); };
-  const auto source = number(a) && number(b) ? onNumbers(how) : std::nullopt;
+  const auto source = isOperand(a) && isOperand(b) ? onNumbers(how) : std::nullopt;
   if (source && computesLate(f, *source, a, b)) return;
   guardRead(a);
   guardRead(b);

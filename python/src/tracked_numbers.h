@@ -26,6 +26,8 @@ inline bool isTracked(PyObject* o) { return Py_TYPE(o) == &trackedFloatType || P
 /// A float, or an int, of no class that users wrote.
 inline bool isFloat(PyObject* o) { return PyFloat_CheckExact(o) || Py_TYPE(o) == &trackedFloatType; }
 inline bool isInt(PyObject* o) { return PyLong_CheckExact(o) || Py_TYPE(o) == &trackedIntType; }
+/// What the interpreter's arithmetic takes as a number.
+inline bool isOperand(PyObject* o) { return isFloat(o) || isInt(o) || PyBool_Check(o); }
 
 /// What `tensor.item()` gives where a body is watched: a number that later calls read anew; null where there is none.
 PyObject* readNumber(const Tensor& t);
