@@ -227,6 +227,18 @@ bool ArgumentTerms::fix(PyObject* const* args, std::size_t n, const std::set<std
   return !fixed.empty();
 }
 
+void CallSignature::clear() {
+  key.clear();
+  tensors.clear();
+  scalars.clear();
+  numbers.clear();
+  terms = nullptr;
+  described = nullptr;
+  identities.clear();
+  found.reset();
+  special = false;
+}
+
 void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords, const ArgumentTerms& terms,
                    CallSignature& out) {
   out.terms = &terms;

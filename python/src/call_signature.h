@@ -62,6 +62,9 @@ struct CallSignature {
   std::unique_ptr<FoundState> found;
   /// An argument whose history or dims are another's business (hooks, vmap): the call is not to be recorded for others.
   bool special = false;
+
+  /// As a new one, in the memory that it has.
+  void clear();
 };
 
 /// `terms`: as the signature keeps them; they outlive that.

@@ -392,7 +392,8 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
     if (activeRecorder != nullptr || modesActive > 0) return checked(runBody(f, args, numArgs, keywords));
     PyRef alive = PyRef::borrow(self);
     f.budget.call();
-    CallSignature call;
+    const OwnSignature own(f);
+    CallSignature& call = *own;
     readSignature(args, numArgs, keywords, f.terms, call);
     // Every operation is looked at by itself there.
     if (autograd::anomalyMode()) return checked(runBody(f, args, numArgs, keywords));
@@ -413,7 +414,7 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
     const std::size_t numAll =
         static_cast<std::size_t>(numArgs + (keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0));
     if (!f.dropsGrads && f.terms.learn(args, numAll)) {
-      call = {};
+      call.clear();
       readSignature(args, numArgs, keywords, f.terms, call);
     }
     if (!Observer::possible() || !f.budget.allows()) return record(f, args, numArgs, keywords, call.key).release();

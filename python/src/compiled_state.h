@@ -98,9 +98,29 @@ struct Function {
   ArgumentTerms terms;
   std::set<std::size_t> leaves;             // `Entry::leaves` of all entries
   std::vector<Ref<Storage>> wholeCaptured;  // and captured ones
+  std::unique_ptr<CallSignature> spare;     // for the memory of the next call's
   std::uint64_t runs = 0;                   // of the body
   bool learnt = false;                      // did the last body that was watched show what the next one is to look at?
   std::string reason;  // why the last body that was watched runs on every call; empty if it does not
+};
+
+/// A call's signature, in the memory of an earlier call's where none uses that.
+class OwnSignature {
+ public:
+  explicit OwnSignature(Function& f)
+      : function_(f), call_(f.spare ? std::move(f.spare) : std::make_unique<CallSignature>()) {}
+  OwnSignature(const OwnSignature&) = delete;
+  OwnSignature& operator=(const OwnSignature&) = delete;
+  ~OwnSignature() {
+    call_->clear();
+    if (call_->key.capacity() <= kMostKept) function_.spare = std::move(call_);
+  }
+  CallSignature& operator*() const { return *call_; }
+
+ private:
+  static constexpr std::size_t kMostKept = 4096;
+  Function& function_;
+  std::unique_ptr<CallSignature> call_;
 };
 
 struct PyCompiled {
