@@ -31,7 +31,7 @@ bool Session::mayRepeat(const OpFacts& f, std::size_t operands, std::span<const 
                                                                            std::span<const Operand> operands,
                                                                            std::span<const std::int64_t> attrs,
                                                                            std::span<const Tensor> outs) {
-  if (!trace_.following() || !learntSizes_.empty() || pendingBytes_ > kMostPendingBytes) return {};
+  if (!trace_.following() || !learntSizes_.empty() || mayHoldMuch()) return {};
   const TraceNode* n = trace_.expected();
   // Windows and memory that is read for the first time come before the operation. What they add to the trace is found
   // again where the rest turns out to be another operation.

@@ -52,7 +52,19 @@ std::int32_t Session::addInput(const Tensor& root, Storage* storage) {
   auto number = static_cast<std::uint32_t>(inputs_.size());
   inputs_.push_back(std::move(in));
   inputNumbers_.findOrAdd(storage, number);
+  inputBytes_ += static_cast<std::int64_t>(storage->bytes());
   return static_cast<std::int32_t>(number);
+}
+
+bool Session::holdsMuch() {
+  if (pendingBytes_ > kMostBytes) return true;
+  std::int64_t held = 0;
+  for (const SessionInput& in : inputs_) {
+    const bool alone = in.root->refCount() == 1 && in.storage->refCount() == 2;  // this one, and the root's
+    if (alone) held += static_cast<std::int64_t>(in.storage->bytes());
+  }
+  lookAt_ = inputBytes_ + kMostBytes - held;
+  return held > kMostBytes;
 }
 
 std::uint32_t Session::addArgument(const Tensor& t) {
@@ -203,7 +215,7 @@ Tensor Session::fresh(ValueRef value, const TensorMeta& meta) {
 
 void Session::record(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                      std::span<const TensorMeta> metas, std::span<Tensor> results) {
-  if (!tracing_ && (trace_.size() > kMostNodes || pendingBytes_ > kMostPendingBytes)) flush();
+  if (!tracing_ && (trace_.size() > kMostNodes || (mayHoldMuch() && holdsMuch()))) flush();
   const OpFacts& f = facts(op);
   bool certain = f.failure != OpFailure::Values;
   if (watched_ || tracing_) {

@@ -273,9 +273,12 @@ class Session final : public Recorder {
   std::vector<Followed> parts_;
   std::size_t part_ = 0;
 
-  // A recording is run by itself when it reaches this size: a loop in a lazy block must not grow without bound.
+  // A recording is run by itself when it reaches this size: a loop in a lazy block must not grow without bound. What
+  // the program holds anyway is not counted: batches of data that were dropped are, and parameters are not.
   static constexpr std::size_t kMostNodes = 20000;
-  static constexpr std::int64_t kMostPendingBytes = std::int64_t{1} << 30;
+  static constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
+  [[nodiscard]] bool mayHoldMuch() const { return watched_ && (pendingBytes_ > kMostBytes || inputBytes_ > lookAt_); }
+  [[nodiscard]] bool holdsMuch();
 
   Device device_;  // of what is recorded
   Trace trace_;
@@ -294,7 +297,9 @@ class Session final : public Recorder {
   std::vector<TraceOutput> outputs_;
   std::vector<Content*> made_;
   std::int64_t pendingBytes_ = 0;
-  std::uint64_t resets_ = 0;  // counted: values of a trace before the last are no more
+  std::int64_t inputBytes_ = 0;
+  std::int64_t lookAt_ = kMostBytes;  // so many bytes of inputs, for who else holds them
+  std::uint64_t resets_ = 0;          // counted: values of a trace before the last are no more
   Ref<Storage> restart_;
   Generator firstDraw_;                   // the default generator before the trace's first draw from it
   std::uint16_t number_ = ++recordings_;  // of this recording, about: they are counted round

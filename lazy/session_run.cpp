@@ -183,6 +183,8 @@ void Session::reset() {
   learntSizes_.clear();
   checks_.clear();
   pendingBytes_ = 0;
+  inputBytes_ = 0;
+  lookAt_ = kMostBytes;
   shared_ = false;
 }
 

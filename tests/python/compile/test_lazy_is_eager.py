@@ -357,6 +357,35 @@ def test_memory_that_runs_out_in_a_run():
     assert run.returncode == 0, run.stderr
 
 
+def test_a_loop_over_batches_does_not_keep_them():
+    batch = np.ones(1 << 26, np.uint8)
+    weight = tandem.ones(1 << 26, dtype=tandem.uint8)
+    before, most = tandem.counters()["bytes_allocated"], 0
+    total = tandem.zeros((), dtype=tandem.int64)
+    with tandem.lazy():
+        for _ in range(40):
+            x = tandem.tensor(batch)
+            total = total + (x.amax() + weight.amin())
+            most = max(most, tandem.counters()["bytes_allocated"] - before)
+    assert total.item() == 80
+    assert most <= (1 << 30) + (3 << 26)
+
+
+LARGE_TRIANGLE = """
+import tandem
+x = tandem.ones(1 << 14, 1 << 14, dtype=tandem.int8)
+before = tandem.counters()["peak_bytes"]
+y = x.tril()
+assert y[5, 4:7].tolist() == [1, 1, 0] and y[-1, -1] == 1
+assert tandem.counters()["peak_bytes"] - before < (1 << 28) + (1 << 24)
+"""
+
+
+def test_composites_of_large_tensors_are_recorded_whole():
+    run = subprocess.run([sys.executable, "-c", LARGE_TRIANGLE], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
 # ---- runs -----------------------------------------------------------------------------------------------------------
 
 
