@@ -551,11 +551,12 @@ void Observer::meet(PyObject* a, PyObject* b) {
 void Observer::arithmetic(Frame& f, int how) {
   PyObject* a = f.peek(2);
   PyObject* b = f.peek(1);
-  const auto source = isOperand(a) && isOperand(b) ? onNumbers(how) : std::nullopt;
-  if (source && computesLate(f, *source, a, b)) return;
+  const auto source = onNumbers(how);
+  const bool numbers = source.has_value() && isOperand(a) && isOperand(b);
+  if (numbers && computesLate(f, *source, a, b)) return;
   guardRead(a);
   guardRead(b);
-  if (source && computes(*source, a, b)) return called(f, 2, false);
+  if (numbers && computes(*source, a, b)) return called(f, 2, false);
   auto sequence = [](PyObject* o) { return PyList_CheckExact(o) || PyTuple_CheckExact(o); };
   if ((how == NB_ADD || how == NB_INPLACE_ADD) && sequence(a) && (sequence(b) || how == NB_INPLACE_ADD)) {
     // The items of both, whatever they are. A list that is added to in place must be the body's own.
