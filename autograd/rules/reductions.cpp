@@ -203,15 +203,28 @@ void linearRecurrence(RuleContext& c) {
   if (c.needs(1)) c.set(1, ops::mul(terms, movedByOne(sums, d, reverse, edge)));
 }
 
-// y (g - the sum of g y).
-void softmaxAlong(RuleContext& c) {
+namespace {
+Tensor inSingle(const Tensor& t) { return isHalf(t.dtype()) ? ops::to(t, DType::Float32) : t; }
+std::int64_t dimOf(RuleContext& c) {
   AttrReader a = c.attrs();
-  auto dim = wrapDim(a.integer(), static_cast<std::int64_t>(c.inputShape(0).size()));
-  auto widened = [](const Tensor& t) { return isHalf(t.dtype()) ? ops::to(t, DType::Float32) : t; };
-  Tensor y = widened(c.output(0));
-  Tensor g = widened(c.grad());
-  Tensor mean = ops::sum(ops::mul(g, y), Dims{dim}, true);
+  return wrapDim(a.integer(), static_cast<std::int64_t>(c.inputShape(0).size()));
+}
+}  // namespace
+
+// y (g - sum(g y)), in float32 for half types.
+void softmaxAlong(RuleContext& c) {
+  const Tensor y = inSingle(c.output(0));
+  const Tensor g = inSingle(c.grad());
+  const Tensor mean = ops::sum(ops::mul(g, y), Dims{dimOf(c)}, true);
   c.set(0, ops::to(ops::mul(y, ops::sub(g, mean)), c.output(0).dtype()));
+}
+
+// g - e^y sum(g), likewise.
+void logSoftmaxAlong(RuleContext& c) {
+  const Tensor y = inSingle(c.output(0));
+  const Tensor g = inSingle(c.grad());
+  const Tensor total = ops::sum(g, Dims{dimOf(c)}, true);
+  c.set(0, ops::to(ops::sub(g, ops::mul(ops::exp(y), total)), c.output(0).dtype()));
 }
 
 // out[k] is the logarithm of a sum that x[i] is part of for k >= i, so d/dx[i] is the sum over those k of g[k] e^(x[i]

@@ -24,6 +24,7 @@ void cumsum(RuleContext& c);
 void cumprod(RuleContext& c);
 void linearRecurrence(RuleContext& c);
 void softmaxAlong(RuleContext& c);
+void logSoftmaxAlong(RuleContext& c);
 void logcumsumexp(RuleContext& c);
 
 // views.cpp

@@ -29,6 +29,20 @@ Tensor softmaxInput(const char* op, const Tensor& x, std::optional<DType> dtype)
   return inRowMajorOrder(in);
 }
 
+/// What `make` gives in x's dtype, taped as one operation along the dim.
+template <class Make>
+Tensor tapedAlong(OpCode op, const Tensor& x, std::int64_t dim, const Make& make) {
+  std::array<Tensor, 1> result;
+  {
+    NoGrad noGrad;
+    result[0] = toDType(make(), x.dtype());
+  }
+  const Operand operands[] = {x};
+  const std::int64_t attrs[] = {dim};
+  tapeWhole(op, operands, attrs, result);
+  return result[0];
+}
+
 }  // namespace
 
 Tensor softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
@@ -40,18 +54,12 @@ Tensor softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
 }
 
 Tensor softmax_along(const Tensor& x, std::int64_t dim) {
-  std::array<Tensor, 1> result;
   FusedScope fused(x);
-  {
-    NoGrad noGrad;
+  return tapedAlong(OpCode::softmax_along, x, dim, [&] {
     Tensor e = shifted(x, dim);
     e = applyOver(e, OpCode::exp, {e});
-    result[0] = toDType(applyOver(e, OpCode::div, {e, sum(e, Dims{dim}, true)}), x.dtype());
-  }
-  const Operand operands[] = {x};
-  const std::int64_t attrs[] = {dim};
-  tapeWhole(OpCode::softmax_along, operands, attrs, result);
-  return result[0];
+    return applyOver(e, OpCode::div, {e, sum(e, Dims{dim}, true)});
+  });
 }
 
 Tensor log_softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
@@ -59,9 +67,15 @@ Tensor log_softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype
   dim = wrapDim(dim, in.dim());
   if (in.numel() == 0) return clone(in);
   if (in.dim() == 0) return reshape(log_softmax(reshape(in, Dims{1}), 0, {}), Dims());
-  FusedScope fused(in);
-  Tensor s = shifted(in, dim);
-  return toDType(applyOver(s, OpCode::sub, {s, log(sum(exp(s), Dims{dim}, true))}), in.dtype());
+  return log_softmax_along(in, dim);
+}
+
+Tensor log_softmax_along(const Tensor& x, std::int64_t dim) {
+  FusedScope fused(x);
+  return tapedAlong(OpCode::log_softmax_along, x, dim, [&] {
+    Tensor s = shifted(x, dim);
+    return applyOver(s, OpCode::sub, {s, log(sum(exp(s), Dims{dim}, true))});
+  });
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {

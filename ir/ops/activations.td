@@ -405,6 +405,15 @@ def : Composite<"softmax_along", "Tensor input, int dim"> {
   let samples = "none";
 }
 
+// Likewise.
+def : Composite<"log_softmax_along", "Tensor input, int dim"> {
+  let forms = ["hidden"];
+  let rule = "logSoftmaxAlong";
+  let saves = ["out"];
+  let summary = "log_softmax along `dim`.";
+  let samples = "none";
+}
+
 def : Composite<"softmax", "Tensor input, int dim, dtype? dtype=None"> {
   let gpuMixedPrecision = "Float32";
   let forms = ["function", "method", "special"];

@@ -85,6 +85,7 @@ COVERED = {
     "cumprod_plain": "cumprod",
     "cumsum_plain": "cumsum",
     "linear_recurrence": "cumprod",
+    "log_softmax_along": "log_softmax",
     "softmax_along": "softmax",
     "full_plain": "full",
     "gcd_plain": "gcd",
