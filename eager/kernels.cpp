@@ -203,7 +203,14 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
   Walk walk;
   walk.placed = op.usesIndex;
   collapse(walk, shape, strides);
-  if (op.code == OpCode::clone && numIn == 1 && arrays[0]->dtype() == arrays[1]->dtype() && transposes(strides[0])) {
+  constexpr std::int64_t kShortCopy = 8;  // of so few elements at most, rows are copied by the executor
+  const auto isShort = [&] {
+    const Target& target = targetOf(outs[0].device());
+    return shape.size() > 1 && shape.back() <= std::min(kShortCopy, target.shortRow) &&
+           outs[0].numel() >= target.leastTurned;
+  };
+  if (op.code == OpCode::clone && numIn == 1 && arrays[0]->dtype() == arrays[1]->dtype() &&
+      (transposes(strides[0]) || isShort())) {
     const DType dtype = arrays[0]->dtype();
     LongWork away(outs[0].numel());
     return copyArray(outs[0].device(), {pointerOf(*arrays[0]), dtype, shape, strides[0]},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <type_traits>
+#include <utility>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/kernel/collapse.h"
@@ -77,6 +79,47 @@ void bringDenseForward(CopyDims& c) {
   }
 }
 
+/// `count` rows of `n` elements, which lie side by side in the destination.
+template <class T, class N, class Step>
+[[gnu::always_inline]] inline void copyShortRows(const T* from, Step fromRow, std::int64_t fromStride, T* to,
+                                                 std::int64_t toRow, std::int64_t count, N n) {
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t k = 0; k < n; ++k) to[i * toRow + k] = from[i * fromRow + k * fromStride];
+}
+
+// Of so few elements a row takes less time than finding its place among many dims.
+constexpr std::int64_t kShortRow = 8;
+
+/// Rows of few elements, of the longer one of the two dims before them at a time.
+template <class T>
+void copyShort(const T* from, T* to, CopyDims c) {
+  const std::size_t last = c.shape.size() - 1;
+  if (last > 1 && c.shape[last - 2] > c.shape[last - 1])
+    for (Dims* dims : {&c.shape, &c.from, &c.to}) std::swap((*dims)[last - 2], (*dims)[last - 1]);
+  const std::int64_t n = c.shape[last], rows = c.shape[last - 1];
+  const DimsRef outer = DimsRef(c.shape).first(last - 1);
+  const std::array<DimsRef, 2> strides{DimsRef(c.from).first(last - 1), DimsRef(c.to).first(last - 1)};
+  parallelFor(numelOf(outer) * rows, grainOf(n), [&](std::int64_t begin, std::int64_t end) {
+    Walker<2> at(outer, strides, begin / rows);
+    for (std::int64_t row = begin % rows; begin < end; row = 0, at.next()) {
+      const std::int64_t count = std::min(rows - row, end - begin);
+      const T* source = from + at.offset[0] + row * c.from[last - 1];
+      T* target = to + at.offset[1] + row * c.to[last - 1];
+      begin += count;
+      const std::int64_t fromRow = c.from[last - 1], fromStride = c.from[last], toRow = c.to[last - 1];
+      if (n == 2 && fromRow == 1 && toRow == 2)
+        copyShortRows(source, std::integral_constant<std::int64_t, 1>(), fromStride, target, toRow, count,
+                      std::integral_constant<std::int64_t, 2>());
+      else if (n == 2)
+        copyShortRows(source, fromRow, fromStride, target, toRow, count, std::integral_constant<std::int64_t, 2>());
+      else if (n == 4)
+        copyShortRows(source, fromRow, fromStride, target, toRow, count, std::integral_constant<std::int64_t, 4>());
+      else
+        copyShortRows(source, fromRow, fromStride, target, toRow, count, n);
+    }
+  });
+}
+
 template <class T>
 void copyDims(const T* from, T* to, const CopyDims& c) {
   std::size_t rank = c.shape.size();
@@ -113,6 +156,7 @@ void copyDims(const T* from, T* to, const CopyDims& c) {
                 });
     return;
   }
+  if (n <= kShortRow && c.to[rank - 1] == 1) return copyShort(from, to, c);
   DimsRef outer = DimsRef(c.shape).first(rank - 1);
   std::array<DimsRef, 2> strides{DimsRef(c.from).first(rank - 1), DimsRef(c.to).first(rank - 1)};
   parallelFor(numelOf(outer), grainOf(n), [&](std::int64_t begin, std::int64_t end) {

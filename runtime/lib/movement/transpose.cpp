@@ -181,9 +181,7 @@ void transposeBlock(const T* from, std::int64_t fromColumn, T* to, std::int64_t 
   if (columns == 2) return mergeColumns<2>(from, fromColumn, to, toRow, rows);
   if (columns == 3) return mergeColumns<3>(from, fromColumn, to, toRow, rows);
   if (columns == 4) return mergeColumns<4>(from, fromColumn, to, toRow, rows);
-  if constexpr (sizeof(T) < 8) {
-    if (fromColumn == rows && rows >= 2 && rows <= 4) return splitRows(from, to, toRow, rows, columns);
-  }
+  if (fromColumn == rows && rows >= 2 && rows <= 4) return splitRows(from, to, toRow, rows, columns);
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
   const bool farApart = std::abs(toRow) * kSize >= kFarApart;
   for (std::int64_t band = 0; band < rows; band += kBand)

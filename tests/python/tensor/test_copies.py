@@ -76,6 +76,32 @@ def test_copies_in_pieces():
     assert pieces[0].add_(1).equal(x[:1] + 1)  # these may be written
 
 
+@pytest.mark.parametrize("dtype", [tandem.bool, tandem.int16, tandem.bfloat16, tandem.float32, tandem.int64], ids=str)
+@pytest.mark.parametrize("size", [2, 3, 4, 7, 8, 9])
+def test_copies_of_short_rows(size, dtype):
+    """Rows of few elements: windows, repeated ones, dims that trade places, steps and reversed ones."""
+    count = 6000
+    x = (tandem.arange(count * size).reshape(4, count // 4, size) % 127).to(dtype)
+    if dtype == tandem.bool:
+        x = (tandem.arange(count * size).reshape(4, count // 4, size) // 3 % 2).bool()
+    flat = x.reshape(-1)
+    for view in (
+        flat.unfold(0, size, 1)[: count + 1],
+        flat.unfold(0, size, 3)[:1999],
+        x[:, :, :1].expand(4, count // 4, size),
+        x[:, ::2],
+        x.transpose(0, 1)[1:],
+        x.reshape(4, 30, -1, size).transpose(0, 2),
+        x.reshape(4, size, 30, -1).permute(2, 0, 3, 1),
+        x.reshape(2, size, 2, -1).permute(3, 0, 2, 1).flip(0),
+    ):
+        made = view.contiguous()
+        assert made.is_contiguous() and made.tolist() == view.tolist()
+        lines = tandem.zeros(*view.shape[:-1], 2 * size, dtype=dtype)
+        lines[..., 1 : size + 1] = view  # rows apart in what is written, too
+        assert lines[..., 1 : size + 1].equal(made) and not lines[..., size + 1 :].any()
+
+
 def test_other_copies():
     x = rising(2, 2).requires_grad_()
     assert not tandem.detach_copy(x).requires_grad and tandem.detach_copy(x).equal(x)
