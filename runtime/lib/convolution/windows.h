@@ -18,24 +18,10 @@
 #include <utility>
 
 #include "runtime/lib/convolution/convolution.h"
+#include "runtime/lib/movement/copy_bytes.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
-
-/// Copies n elements, mostly few: a call of memcpy takes longer than most rows of images.
-template <class T>
-inline void copyRow(const T* from, std::int64_t n, T* to) {
-  const auto whole = [&]<std::int64_t Many>(std::integral_constant<std::int64_t, Many>) {
-    std::int64_t i = 0;
-    for (; i + Many <= n; i += Many) std::memcpy(to + i, from + i, Many * sizeof(T));
-    if (i < n) std::memcpy(to + n - Many, from + n - Many, Many * sizeof(T));  // some of them again
-  };
-  if (n >= 16) return whole(std::integral_constant<std::int64_t, 16>());
-  if (n >= 8) return whole(std::integral_constant<std::int64_t, 8>());
-  if (n >= 4) return whole(std::integral_constant<std::int64_t, 4>());
-  if (n >= 2) return whole(std::integral_constant<std::int64_t, 2>());
-  if (n == 1) *to = *from;
-}
 
 /// What the window of row 0 and column 0 sees at a place of the filter. It may lie outside of the plane.
 struct Tap {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace tandem::lib {
 
@@ -38,6 +39,21 @@ inline void copyBytesToMemory(void* to, const void* from, std::size_t bytes) {
   }
 #endif
   copyBytes(to, from, bytes);
+}
+
+/// Copies n elements, mostly few: a call of memcpy takes longer than most rows.
+template <class T>
+inline void copyRow(const T* from, std::int64_t n, T* to) {
+  const auto whole = [&]<std::int64_t Many>(std::integral_constant<std::int64_t, Many>) {
+    std::int64_t i = 0;
+    for (; i + Many <= n; i += Many) std::memcpy(to + i, from + i, Many * sizeof(T));
+    if (i < n) std::memcpy(to + n - Many, from + n - Many, Many * sizeof(T));  // some of them again
+  };
+  if (n >= 16) return whole(std::integral_constant<std::int64_t, 16>());
+  if (n >= 8) return whole(std::integral_constant<std::int64_t, 8>());
+  if (n >= 4) return whole(std::integral_constant<std::int64_t, 4>());
+  if (n >= 2) return whole(std::integral_constant<std::int64_t, 2>());
+  if (n == 1) *to = *from;
 }
 
 }  // namespace tandem::lib

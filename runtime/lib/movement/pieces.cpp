@@ -24,11 +24,19 @@ using Table = std::vector<std::int64_t>;
 
 /// So few elements are stored one by one sooner than a copy of their kind begins.
 constexpr std::int64_t kFew = 8;
+/// Bytes that are copied sooner than a function of the C library begins.
+constexpr std::int64_t kNear = 64;
+
+[[gnu::noinline]] void copyNear(const void* from, std::int64_t bytes, void* to) {
+  copyRow(static_cast<const unsigned char*>(from), bytes, static_cast<unsigned char*>(to));
+}
 
 template <class T>
 void copyRun(const T* from, std::int64_t step, T* to, std::int64_t count) {
   if (count < kFew)
     for (; count > 0; --count, from += step) *to++ = *from;
+  else if (step == 1 && count * static_cast<std::int64_t>(sizeof(T)) <= kNear)
+    copyNear(from, count * static_cast<std::int64_t>(sizeof(T)), to);
   else if (step == 1)
     copyBytes(to, from, static_cast<std::size_t>(count) * sizeof(T));
   else if (step == -1)
