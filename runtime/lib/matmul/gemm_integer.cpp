@@ -21,6 +21,7 @@ namespace {
 constexpr std::int64_t kRows = 4;         // of a register tile
 constexpr std::int64_t kDepth = 256;      // of a packed panel
 constexpr std::int64_t kTileRows = 128;   // of a task
+constexpr std::int64_t kShortDepth = 8;   // of products that wait for their results to be written
 constexpr std::int64_t kOpsTogether = 8;  // multiply-adds in the time of one element of other work
 
 // Bytes of a vector: of AVX2, or of AVX-512, which alone multiplies elements of 64 bits.
@@ -30,13 +31,18 @@ inline constexpr std::size_t kVector = sizeof(T) == sizeof(std::uint64_t) ? 64 :
 template <class T>
 struct VectorOf {
   typedef T Type __attribute__((vector_size(kVector<T>)));
+  // Anywhere in memory; for a copy of bytes a compiler that saves space takes a loop over them.
+  typedef T Loose __attribute__((vector_size(kVector<T>), aligned(alignof(T)), may_alias));
 };
 
 /// Of unsigned elements of `T`.
 template <class T>
 class Panel {
   using V = typename VectorOf<T>::Type;
+  using Loose = typename VectorOf<T>::Loose;
   static constexpr std::int64_t kLanes = kVector<T> / sizeof(T);
+  [[gnu::always_inline]] static const Loose& at(const T* p) { return *reinterpret_cast<const Loose*>(p); }
+  [[gnu::always_inline]] static Loose& at(T* p) { return *reinterpret_cast<Loose*>(p); }
 
  public:
   static constexpr std::int64_t kWidth = 2 * kLanes;
@@ -60,38 +66,41 @@ class Panel {
   [[gnu::always_inline]] static void add(const T* a, const Matrix<T>& strides, const T* panel, std::int64_t step,
                                          std::int64_t depth, std::int64_t columns, std::int64_t rows, T* c,
                                          std::int64_t ldc, bool first) {
-    V sums[Rows][2] = {};
-    std::int64_t at[Rows];
-    for (std::int64_t i = 0; i < Rows; ++i) at[i] = std::min(i, rows - 1) * strides.rowStride;
+    V sums[Rows][2];
+#pragma GCC unroll 4
+    for (auto& row : sums) row[0] = row[1] = V{};
+    std::int64_t rowAt[Rows];
+    for (std::int64_t i = 0; i < Rows; ++i) rowAt[i] = std::min(i, rows - 1) * strides.rowStride;
     for (std::int64_t p = 0; p < depth; ++p, a += strides.columnStride) {
-      V left, right;
-      std::memcpy(&left, panel + p * step, sizeof left);
-      std::memcpy(&right, panel + p * step + kLanes, sizeof right);
+      const V left = at(panel + p * step), right = at(panel + p * step + kLanes);
 #pragma GCC unroll 4
       for (std::int64_t i = 0; i < Rows; ++i) {
-        const V x = V{} + a[at[i]];
+        const V x = V{} + a[rowAt[i]];
         sums[i][0] += x * left;
         sums[i][1] += x * right;
       }
     }
-    for (std::int64_t i = 0; i < rows; ++i) {
-      T* to = c + i * ldc;
-      if (columns == kWidth) {
+    if (columns == kWidth) {
+#pragma GCC unroll 4
+      for (std::int64_t i = 0; i < Rows; ++i)
+#pragma GCC unroll 2
         for (int v = 0; v < 2; ++v) {
+          T* to = c + i * ldc + v * kLanes;
+          if (i >= rows) continue;
           V sum = sums[i][v];
-          if (!first) {
-            V old;
-            std::memcpy(&old, to + v * kLanes, sizeof old);
-            sum += old;
-          }
-          std::memcpy(to + v * kLanes, &sum, sizeof sum);
+          if (!first) sum += at(to);
+          at(to) = sum;
         }
-        continue;
-      }
-      T products[kWidth];
-      std::memcpy(&products, &sums[i], sizeof products);
-      for (std::int64_t j = 0; j < columns; ++j) to[j] = static_cast<T>((first ? T{} : to[j]) + products[j]);
+      return;
     }
+    T products[Rows][kWidth];
+#pragma GCC unroll 4
+    for (std::int64_t i = 0; i < Rows; ++i)
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v) at(products[i] + v * kLanes) = sums[i][v];
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j)
+        c[i * ldc + j] = static_cast<T>((first ? T{} : c[i * ldc + j]) + products[i][j]);
   }
 
   static constexpr std::int64_t kStripe = 4 * kWidth;
@@ -103,9 +112,7 @@ class Panel {
         const V x = V{} + a[p * step];
 #pragma GCC unroll 8
         for (std::int64_t v = 0; v < kStripe / kLanes; ++v) {
-          V here;
-          std::memcpy(&here, b.data + p * b.rowStride + v * kLanes, sizeof here);
-          sums[v] += x * here;
+          sums[v] += x * at(b.data + p * b.rowStride + v * kLanes);
         }
       }
       std::memcpy(c, &sums, sizeof sums);
@@ -121,16 +128,26 @@ class Panel {
       for (; p + kWidth <= k; p += kWidth)
 #pragma GCC unroll 2
         for (int v = 0; v < 2; ++v) {
-          V left, right;
-          std::memcpy(&left, a + p + v * kLanes, sizeof left);
-          std::memcpy(&right, b + p + v * kLanes, sizeof right);
-          sums[v] += left * right;
+          sums[v] += at(a + p + v * kLanes) * at(b + p + v * kLanes);
         }
       sums[0] += sums[1];
       for (std::int64_t i = 0; i < kLanes; ++i) sum = static_cast<T>(sum + sums[0][i]);
       for (; p < k; ++p) sum = static_cast<T>(sum + a[p] * b[p]);
     });
     return sum;
+  }
+
+  /// Rows and the whole panels of dense columns where they lie, row after row: of a short k most of the work is to
+  /// write the results, in order. How many columns.
+  static std::int64_t flat(std::int64_t rows, std::int64_t columns, std::int64_t k, const Matrix<T>& a,
+                           const Matrix<T>& b, T* c, std::int64_t ldc) {
+    columns -= columns % kWidth;
+    withVectors([&]() TANDEM_INLINED {
+      for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t j = 0; j < columns; j += kWidth)
+          add<1>(a.data + i * a.rowStride, a, b.data + j, b.rowStride, k, kWidth, 1, c + i * ldc + j, ldc, true);
+    });
+    return columns;
   }
 
   static void tile(std::int64_t rows, std::int64_t columns, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c,
@@ -224,6 +241,18 @@ void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix
       c += done;
       if (n == 0) return;
     }
+  if (kHasRows<T> && k > 0 && k <= kShortDepth && b.columnStride == 1 && n >= P::kWidth) {
+    parallelFor(ceilDiv(m, kRows), grainOf(kRows * n), [&](std::int64_t begin, std::int64_t end) {
+      const Scratch<T> panel(k * P::kWidth);
+      for (std::int64_t i = begin * kRows; i < std::min(m, end * kRows); i += kRows) {
+        const std::int64_t rows = std::min(kRows, m - i);
+        const Matrix<T> from{a.data + i * a.rowStride, a.rowStride, a.columnStride};
+        const std::int64_t j = P::flat(rows, n, k, from, b, c + i * n, n);
+        if (j < n) P::tile(rows, n - j, k, from, {b.data + j, b.rowStride, 1}, c + i * n + j, n, panel.data());
+      }
+    });
+    return;
+  }
   const std::int64_t down = (m + kTileRows - 1) / kTileRows;
   const std::int64_t tiles = down * ((n + P::kWidth - 1) / P::kWidth);
   const std::int64_t work = std::min(m, kTileRows) * std::min(n, P::kWidth) * k / kOpsTogether;
