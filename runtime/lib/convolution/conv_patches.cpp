@@ -1,6 +1,8 @@
 // Convolutions of integers, those whose input is its own patches, and gradients of an input of few channels: each
 // image's patches as a matrix [c / groups * kh * kw, oh * ow], and a product.
 #include <algorithm>
+#include <atomic>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/device/thread_pool.h"
@@ -36,34 +38,57 @@ void eachImageAndGroup(const ConvShape& s, Each each) {
   parallelTiles(count, [&](std::int64_t i) { each(i / s.groups, i % s.groups); });
 }
 
+/// c = a b; false where a product of bfloat16 is left to float32.
+template <class T>
+bool product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
+  if constexpr (std::is_same_v<T, BFloat16>) return gemm(m, n, k, a, b, c);
+  gemm(m, n, k, a, b, c);
+  return true;
+}
+
 }  // namespace
 
 template <class T>
-void patchForward(const ConvShape& s, const T* input, const T* weight, T* output) {
+bool patchForward(const ConvShape& s, const T* input, const T* weight, T* output) {
   Products p(s);
+  std::atomic<bool> all = true;
   eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
     const T* image = input + n * s.inputSize() + g * s.groupChannels() * s.h * s.w;
-    Scratch<T> patches(isPointwise(s) ? 0 : p.depth * p.positions);
-    if (!isPointwise(s)) toPatches(s, image, patches.data());
-    gemm(p.rows, p.positions, p.depth, Matrix<T>{weight + g * p.rows * p.depth, p.depth, 1},
-         Matrix<T>{isPointwise(s) ? image : patches.data(), p.positions, 1},
-         output + n * s.outputSize() + g * p.rows * p.positions);
+    const bool itself = std::is_same_v<T, BFloat16> || isPointwise(s);
+    Scratch<T> patches(itself ? 0 : p.depth * p.positions);
+    if (!itself) toPatches(s, image, patches.data());
+    if (all && !product(p.rows, p.positions, p.depth, Matrix<T>{weight + g * p.rows * p.depth, p.depth, 1},
+                        Matrix<T>{itself ? image : patches.data(), p.positions, 1},
+                        output + n * s.outputSize() + g * p.rows * p.positions))
+      all = false;
   });
+  return all;
 }
 
 template <class T>
-void patchInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
+bool patchInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
   Products p(s);
+  std::atomic<bool> all = true;
   eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
     T* to = inputGrad + n * s.inputSize() + g * s.groupChannels() * s.h * s.w;
     Scratch<T> patches(isPointwise(s) ? 0 : p.depth * p.positions);
-    gemm(p.depth, p.positions, p.rows, Matrix<T>{weight + g * p.rows * p.depth, 1, p.depth},
-         Matrix<T>{grad + n * s.outputSize() + g * p.rows * p.positions, p.positions, 1},
-         isPointwise(s) ? to : patches.data());
-    if (isPointwise(s)) return;
-    std::fill_n(to, s.groupChannels() * s.h * s.w, T{});
-    addPatches(s, patches.data(), to);
+    if (all && !product(p.depth, p.positions, p.rows, Matrix<T>{weight + g * p.rows * p.depth, 1, p.depth},
+                        Matrix<T>{grad + n * s.outputSize() + g * p.rows * p.positions, p.positions, 1},
+                        isPointwise(s) ? to : patches.data()))
+      all = false;
+    if (isPointwise(s) || !all) return;
+    constexpr std::integral_constant<std::int64_t, 2> pairs;
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      if (s.kw == 2) return placePatches(s, patches.data(), to, pairs);
+      placePatches(s, patches.data(), to, s.kw);
+    } else {
+      if constexpr (std::is_floating_point_v<T>)
+        if (s.kw == 2 && covers(s)) return placePatches(s, patches.data(), to, pairs);
+      std::fill_n(to, s.groupChannels() * s.h * s.w, T{});
+      addPatches(s, patches.data(), to);
+    }
   });
+  return all;
 }
 
 template <class T>
@@ -96,8 +121,8 @@ void patchWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weigh
 }
 
 #define TANDEM_INSTANTIATE(T)                                                                                          \
-  template void patchForward(const ConvShape&, const T*, const T*, T*);                                                \
-  template void patchInputGrad(const ConvShape&, const T*, const T*, T*);                                              \
+  template bool patchForward(const ConvShape&, const T*, const T*, T*);                                                \
+  template bool patchInputGrad(const ConvShape&, const T*, const T*, T*);                                              \
   template void patchWeightGrad(const ConvShape&, const T*, const T*, T*);
 TANDEM_INSTANTIATE(bool)
 TANDEM_INSTANTIATE(std::uint8_t)
@@ -107,10 +132,11 @@ TANDEM_INSTANTIATE(std::int32_t)
 TANDEM_INSTANTIATE(std::int64_t)
 #undef TANDEM_INSTANTIATE
 #define TANDEM_INSTANTIATE(T)                                                                                          \
-  template void patchForward(const ConvShape&, const T*, const T*, T*);                                                \
-  template void patchInputGrad(const ConvShape&, const T*, const T*, T*);
+  template bool patchForward(const ConvShape&, const T*, const T*, T*);                                                \
+  template bool patchInputGrad(const ConvShape&, const T*, const T*, T*);
 TANDEM_INSTANTIATE(float)
 TANDEM_INSTANTIATE(double)
+TANDEM_INSTANTIATE(BFloat16)
 #undef TANDEM_INSTANTIATE
 
 }  // namespace tandem::lib

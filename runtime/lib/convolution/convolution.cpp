@@ -36,10 +36,10 @@ float* wideCopy(const ArrayView& x, const Scratch<float>& to) {
   return to.data();
 }
 
-/// Runs `floating(x, y, out)` on float32 and float64, widening half types and rounding once; `other(x, y, out)` on the
-/// rest.
-template <class Floating, class Other>
-void compute(const LibraryCall& call, bool empty, Floating floating, Other other) {
+/// Runs `floating(x, y, out)` on float32 and float64, widening half types and rounding once, unless `pairs(x, y, out)`
+/// did it with bfloat16; `other(x, y, out)` on the rest.
+template <class Floating, class Other, class Pairs>
+void compute(const LibraryCall& call, bool empty, Floating floating, Other other, Pairs pairs) {
   const ArrayView& out = call.outputs[0];
   if (out.numel() == 0) return;
   if (empty) {
@@ -53,6 +53,8 @@ void compute(const LibraryCall& call, bool empty, Floating floating, Other other
     if constexpr (std::is_floating_point_v<T>) {
       floating(x.as<T>(), y.as<T>(), out.as<T>());
     } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      if constexpr (std::is_same_v<T, BFloat16>)
+        if (pairs(x.as<T>(), y.as<T>(), out.as<T>())) return;
       Scratch<float> wideX(x.view().numel());
       Scratch<float> wideY(y.view().numel());
       Scratch<float> wideOut(out.numel());
@@ -73,9 +75,10 @@ void conv2d(const LibraryCall& call) {
       call, s.weightSize() == 0,
       [&](auto* x, auto* y, auto* out) {
         if (servesDepthwise(s)) return depthwiseForward(s, x, y, out);
-        isPointwise(s) ? patchForward(s, x, y, out) : windowForward(s, x, y, out);
+        isPointwise(s) ? void(patchForward(s, x, y, out)) : windowForward(s, x, y, out);
       },
-      [&](auto* x, auto* y, auto* out) { patchForward(s, x, y, out); });
+      [&](auto* x, auto* y, auto* out) { patchForward(s, x, y, out); },
+      [&](auto* x, auto* y, auto* out) { return !servesDepthwise(s) && isPointwise(s) && patchForward(s, x, y, out); });
 }
 
 void conv2d_input_grad(const LibraryCall& call) {
@@ -86,9 +89,10 @@ void conv2d_input_grad(const LibraryCall& call) {
       call, s.outputSize() == 0 || s.weightSize() == 0,
       [&](auto* x, auto* y, auto* out) {
         if (servesDepthwise(s)) return depthwiseInputGrad(s, x, y, out);
-        inputGradByPatches(s) ? patchInputGrad(s, x, y, out) : windowInputGrad(s, x, y, out);
+        inputGradByPatches(s) ? void(patchInputGrad(s, x, y, out)) : windowInputGrad(s, x, y, out);
       },
-      [&](auto* x, auto* y, auto* out) { patchInputGrad(s, x, y, out); });
+      [&](auto* x, auto* y, auto* out) { patchInputGrad(s, x, y, out); },
+      [&](auto* x, auto* y, auto* out) { return !servesDepthwise(s) && covers(s) && patchInputGrad(s, x, y, out); });
 }
 
 void conv2d_weight_grad(const LibraryCall& call) {
@@ -100,7 +104,7 @@ void conv2d_weight_grad(const LibraryCall& call) {
       [&](auto* x, auto* y, auto* out) {
         servesDepthwise(s) ? depthwiseWeightGrad(s, x, y, out) : windowWeightGrad(s, x, y, out);
       },
-      [&](auto* x, auto* y, auto* out) { patchWeightGrad(s, x, y, out); });
+      [&](auto* x, auto* y, auto* out) { patchWeightGrad(s, x, y, out); }, [](auto*, auto*, auto*) { return false; });
 }
 
 }  // namespace tandem::lib

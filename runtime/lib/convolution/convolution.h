@@ -30,6 +30,11 @@ inline bool isPointwise(const ConvShape& s) {
   return s.kh == 1 && s.kw == 1 && s.strideH == 1 && s.strideW == 1 && s.padH == 0 && s.padW == 0 && s.oh == s.h &&
          s.ow == s.w;
 }
+/// Is each element of the input in one window? Those of a row are then a row of each column of the windows in turn.
+inline bool covers(const ConvShape& s) {
+  return s.h == s.oh * s.kh && s.w == s.ow * s.kw && s.strideH == s.kh && s.strideW == s.kw && s.padH == 0 &&
+         s.padW == 0 && (s.dilationH == 1 || s.kh == 1) && (s.dilationW == 1 || s.kw == 1);
+}
 
 /// float32 and float64: dense arrays, no size 0.
 template <class T>
@@ -48,11 +53,12 @@ void depthwiseInputGrad(const ConvShape& s, const T* grad, const T* weight, T* i
 template <class T>
 void depthwiseWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad);
 
-/// Every type: patches of the input as a matrix, and a matrix product an image and group.
+/// Every type: patches of the input as a matrix, and a matrix product an image and group. Of bfloat16 only where each
+/// element of the input is in one window; false if that is left to float32.
 template <class T>
-void patchForward(const ConvShape& s, const T* input, const T* weight, T* output);
+bool patchForward(const ConvShape& s, const T* input, const T* weight, T* output);
 template <class T>
-void patchInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad);
+bool patchInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad);
 template <class T>
 void patchWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "runtime/lib/convolution/convolution.h"
 #include "runtime/lib/strided.h"
@@ -37,6 +38,25 @@ void toPatches(const ConvShape& s, const T* input, T* patches) {
     if (s.strideW == 1) return void(std::copy_n(input + in, count, patches + patch));
     for (std::int64_t i = 0; i < count; ++i) patches[patch + i] = input[in + i * s.strideW];
   });
+}
+
+/// Writes the image that the patches cover, of windows of `kw` columns.
+template <class T, class Columns>
+void placePatches(const ConvShape& s, const T* patches, T* input, Columns kw) {
+  const std::int64_t rows = s.groupChannels() * s.kh, positions = s.oh * s.ow, ow = s.ow;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t oh = 0; oh < s.oh; ++oh) {
+      const T* from = patches + row * kw * positions + oh * ow;
+      T* to = input + ((row / s.kh * s.oh + oh) * s.kh + row % s.kh) * s.w;
+      for (std::int64_t i = 0; i < ow; ++i)
+        for (std::int64_t j = 0; j < kw; ++j) {
+          // An empty sum and a term: never -0, which sums of bfloat16 without subnormal ones are not either.
+          if constexpr (std::is_same_v<T, BFloat16>)
+            to[i * kw + j] = from[j * positions + i];
+          else
+            to[i * kw + j] = addElements(T{}, from[j * positions + i]);
+        }
+    }
 }
 
 template <class T>
