@@ -45,6 +45,13 @@ def mode(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> int:
+    """One thread and two in turn."""
+    tandem.set_num_threads(request.param)
+    return request.param
+
+
 @pytest.fixture(autouse=True)
 def clean_state():
     """Every test starts from one seed and leaves modes as it found them."""

@@ -15,6 +15,7 @@
 #include "runtime/lib/convolution/conv_kernel.h"
 #include "runtime/lib/convolution/convolution.h"
 #include "runtime/lib/convolution/windows.h"
+#include "runtime/lib/matmul/gemm.h"
 
 namespace tandem::lib {
 
@@ -417,6 +418,10 @@ void windowForward(const ConvShape& s, const T* input, const T* weight, T* outpu
               convKernels<T>().turn(weight + (group * m + first) * k, k, panel, width, k, outputs);
             });
   tiles.run(filters.data());
+}
+
+bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, BFloat16* output) {
+  return multipliesPairs() && avx512::pairsForward(s, input, weight, output);
 }
 
 template <class T>

@@ -78,7 +78,10 @@ void conv2d(const LibraryCall& call) {
         isPointwise(s) ? void(patchForward(s, x, y, out)) : windowForward(s, x, y, out);
       },
       [&](auto* x, auto* y, auto* out) { patchForward(s, x, y, out); },
-      [&](auto* x, auto* y, auto* out) { return !servesDepthwise(s) && isPointwise(s) && patchForward(s, x, y, out); });
+      [&](auto* x, auto* y, auto* out) {
+        if (servesDepthwise(s)) return false;
+        return isPointwise(s) ? patchForward(s, x, y, out) : pairsForward(s, x, y, out);
+      });
 }
 
 void conv2d_input_grad(const LibraryCall& call) {

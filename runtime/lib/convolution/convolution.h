@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/lib/half.h"
 #include "runtime/lib/library.h"
 
 namespace tandem::lib {
@@ -43,6 +44,14 @@ template <class T>
 void windowInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad);
 template <class T>
 void windowWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad);
+
+/// The same of bfloat16, as that of the float32 values, rounded once, with the same bits; false, and nothing done,
+/// where that is no faster.
+bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, BFloat16* output);
+namespace avx512 {
+/// On a processor that multiplies pairs (gemm.h), of windows that share what is read.
+bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, BFloat16* output);
+}  // namespace avx512
 
 /// The same of channels with a filter each.
 bool servesDepthwise(const ConvShape& s);

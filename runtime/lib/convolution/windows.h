@@ -134,13 +134,20 @@ class SlabLayout {
       const auto [begin, end, from] = parts[0];
       return eachRow([begin, end, from](const T* row, T* to) { copyRow(row + from, end - begin, to + begin); });
     }
-    eachRow([&](const T* row, T* to) {
-      for (std::int64_t part = 0; part < step; ++part, to += part_) {
-        if (!columnsSeen_[part]) continue;
-        const auto [begin, end, from] = parts[part];
-        for (std::int64_t e = begin; e < end; ++e) to[e] = row[from + (e - begin) * step];
-      }
-    });
+    const auto sorted = [&](auto apart) {
+      eachRow([&](const T* row, T* to) {
+        for (std::int64_t part = 0; part < step; ++part, to += part_) {
+          if (!columnsSeen_[part]) continue;
+          const auto [begin, end, from] = parts[part];
+          const T* first = row + from;
+          T* target = to + begin;
+          for (std::int64_t e = 0; e < end - begin; ++e) target[e] = first[e * apart];
+        }
+      });
+    };
+    if constexpr (sizeof(T) <= sizeof(float))
+      if (step == 2) return sorted(std::integral_constant<std::int64_t, 2>());
+    sorted(step);
   }
 
  private:

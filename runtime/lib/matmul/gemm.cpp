@@ -214,9 +214,13 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matr
   floatGemm(m, n, k, a, b, c);
 }
 
-bool gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c) {
+bool multipliesPairs() {
   static const bool pairs = hasAvx512BFloat16() && avx512::pairsInOrder();
-  if (!pairs || m == 1 || n == 1 || isSmallGemm(m, n, k) || pieceLength(m, n, k) < k) return false;
+  return pairs;
+}
+
+bool gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c) {
+  if (!multipliesPairs() || m == 1 || n == 1 || isSmallGemm(m, n, k) || pieceLength(m, n, k) < k) return false;
   return avx512::pairsGemm(m, n, k, a, b, c);
 }
 

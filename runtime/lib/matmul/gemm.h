@@ -27,6 +27,8 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matr
 /// As the product of the float32 values, with the same bits, rounded once; false, and nothing done, where this is no
 /// faster.
 bool gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c);
+/// Has this processor an instruction for that, which adds the products of two elements one after the other?
+bool multipliesPairs();
 /// Integers wrap around; bool is or of ands.
 template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c);

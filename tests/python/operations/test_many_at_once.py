@@ -10,14 +10,6 @@ import tandem
 from tandem.nn import functional as F
 
 
-@pytest.fixture(params=[1, 2])
-def threads(request):
-    before = tandem.get_num_threads()
-    tandem.set_num_threads(request.param)
-    yield request.param
-    tandem.set_num_threads(before)
-
-
 @pytest.mark.parametrize("dtype", "uint8 int8 int16 int32 int64 float16 float32 float64 bool".split())
 def test_searches(dtype, threads):
     draw = np.random.default_rng(0)

@@ -1,0 +1,67 @@
+"""Convolutions of half types, which have the bits of float32's, rounded once, whatever way they are made."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits
+
+import tandem
+from tandem.nn import functional as F
+
+
+def values(*shape: int, seed: int = 0) -> tandem.Tensor:
+    return tandem.tensor(np.random.default_rng([seed, *shape]).standard_normal(shape))
+
+
+@pytest.mark.parametrize("dtype", [tandem.float64, tandem.bfloat16, tandem.float16], ids=str)
+@pytest.mark.parametrize("kernel", [(1, 1), (2, 2), (3, 2), (2, 4), (1, 3)], ids=str)
+@pytest.mark.parametrize("scale", [1.0, 1e-19])  # products of which are subnormal
+def test_windows_that_cover_an_image_once(kernel, dtype, scale):
+    """Halves have the bits of float32, rounded; sums that are subnormal are no zeros."""
+    x, w = values(3, 24, 9, 17) * scale, values(24, 10, *kernel, seed=1) * scale
+    x, w = x.to(dtype), w.to(dtype)
+    wide = (x, w) if dtype == tandem.float64 else (x.float(), w.float())
+    got = F.conv_transpose2d(x, w, stride=kernel)
+    assert_same_bits(got, F.conv_transpose2d(*wide, stride=kernel).to(dtype))
+    parts = np.einsum("nchw,cokl->nohkwl", *(a.double().numpy() for a in (x, w)))
+    want = tandem.tensor(parts.reshape(got.shape))
+    assert (got.double() - want).abs().max() <= (1e-12 if dtype == tandem.float64 else 1e-2) * want.abs().max() + 1e-7
+    if kernel == (1, 1):
+        assert_same_bits(F.conv2d(x, w.transpose(0, 1)), F.conv2d(wide[0], wide[1].transpose(0, 1)).to(dtype))
+
+
+# Sizes of images, planes and outputs of a group, groups, filter, step, padding, dilation.
+SIZES = [
+    (33, 32, 16, 16, 1, (3, 3), (1, 1), (1, 1), (1, 1)),
+    (32, 33, 16, 12, 1, (3, 3), (2, 2), (1, 1), (1, 1)),  # two rows of windows share vectors, the last one is alone
+    (31, 16, 30, 50, 1, (3, 3), (1, 1), (0, 0), (1, 1)),  # more than one block of the filter
+    (9, 7, 24, 13, 1, (2, 2), (1, 1), (1, 1), (1, 1)),  # vectors go on through the rows
+    (70, 100, 3, 4, 2, (3, 5), (1, 2), (2, 1), (1, 2)),
+    (1, 700, 20, 9, 1, (1, 3), (1, 3), (0, 1), (1, 1)),
+    (40, 40, 5, 7, 3, (4, 3), (3, 1), (1, 2), (2, 1)),
+    (64, 17, 1, 16, 1, (3, 3), (1, 1), (1, 1), (1, 1)),  # a single plane: an odd number of places
+]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("dtype", [tandem.bfloat16, tandem.float16], ids=str)
+@pytest.mark.parametrize("what", ["numbers", "small", "infinite", "zeros"])
+def test_half_convolutions_have_the_bits_of_float32(size, dtype, what, threads):
+    h, w, planes, outputs, groups, kernel, stride, padding, dilation = size
+    x = values(3, groups * planes, h, w).to(dtype)
+    weight = values(groups * outputs, planes, *kernel, seed=1).to(dtype)
+    if what == "small":  # products, and sums of them, are subnormal
+        x, weight = x * 1e-20, weight * 1e-19
+    if what == "infinite":
+        x[1, 0, h // 2, w // 2], weight[-1, 0, 0, 0] = float("inf"), float("-inf")
+    if what == "zeros":
+        x[:, :, :, ::2] = -0.0
+        weight[1] = 0.0
+    got, want = (
+        F.conv2d(a, b, None, stride, padding, dilation, groups).to(dtype)
+        for a, b in ((x, weight), (x.float(), weight.float()))
+    )
+    assert_same_bits(got, want)
+    beside = x.contiguous(memory_format=tandem.channels_last)
+    assert_same_bits(F.conv2d(beside, weight, None, stride, padding, dilation, groups), want)
