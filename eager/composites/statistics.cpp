@@ -319,15 +319,17 @@ Tensor trapezoid(const Tensor& y, const Tensor& x, std::int64_t dim) {
   return div(sum(mul(widths("trapezoid", x, y, dim), twiceMeans(y, dim)), Dims{dim}), 2);
 }
 Tensor trapezoid_dx(const Tensor& y, Scalar dx, std::int64_t dim) {
-  if (isHalf(y.dtype())) {
-    FusedScope fused(y);
-    return toDType(trapezoid_dx(widened(y), dx, dim), y.dtype());
-  }
   dim = wrapDim(dim, y.dim());
   needNumbers("trapezoid", y);
-  if (y.size(dim) == 0) return sum(y, Dims{dim}, false, isFloating(y.dtype()) ? y.dtype() : defaultDType());
+  const bool whole = !isFloating(y.dtype());
+  if (y.size(dim) == 0) return sum(y, Dims{dim}, false, whole ? defaultDType() : y.dtype());
+  // All elements less half of the first and of the last: a sum of them as they lie, as PyTorch's.
+  const DType wide = whole ? DType::Int64 : isHalf(y.dtype()) ? DType::Float32 : y.dtype();
   FusedScope fused(y);
-  return mul(div(sum(twiceMeans(y, dim), Dims{dim}), 2), dx);
+  const Tensor total = sum(y, Dims{dim}, false, wide);
+  const Tensor ends = add(toDType(select(y, dim, 0), wide), toDType(select(y, dim, -1), wide));
+  const Tensor area = mul(whole ? div(sub(mul(total, 2), ends), 2) : sub(total, div(ends, 2)), dx);
+  return isHalf(y.dtype()) ? toDType(area, y.dtype()) : area;
 }
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, std::int64_t dim) {
   const DType dtype = integralDType(y, x);
