@@ -6,6 +6,7 @@
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"
+#include "eager/memory_format.h"
 #include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/placement.h"
@@ -213,16 +214,22 @@ Tensor repeat(const Tensor& x, DimsRef repeats) {
 }
 
 Tensor flip(const Tensor& x, DimsRef dims) {
-  std::vector<PieceList> pieces;
-  for (std::int64_t n : x.shape()) pieces.push_back({{0, 1, n}});
+  std::vector<Piece> pieces;
+  for (std::int64_t n : x.shape()) pieces.push_back({0, 1, n});
   for (auto d : dims) {
     std::int64_t k = wrapDim(d, x.dim());
     if (x.dim() == 0) continue;
-    Piece& p = pieces[static_cast<std::size_t>(k)][0];
+    Piece& p = pieces[static_cast<std::size_t>(k)];
     if (p.step < 0) fail("dim ", k, " appears multiple times in the list of dims");
     p = {x.shape()[k] - 1, -1, p.count};
   }
-  return dims.empty() || x.dim() == 0 ? clone(x) : take_pieces(x, 0, packPieces(pieces));
+  if (dims.empty() || x.dim() == 0) return clone(x);
+  // What lies in another order stays so, as in PyTorch.
+  const Dims order = orderOfStrides(x.shape(), {&x.strides(), 1});
+  std::vector<PieceList> placed;
+  for (auto d : order) placed.push_back({pieces[static_cast<std::size_t>(d)]});
+  const auto flipped = [&](const Tensor& t) { return take_pieces(t, 0, packPieces(placed)); };
+  return laidOut(x, order, flipped);
 }
 
 namespace {
