@@ -36,17 +36,29 @@ float* wideCopy(const ArrayView& x, const Scratch<float>& to) {
   return to.data();
 }
 
+/// Do the channels of images of a half or floating type lie beside each other, so that vectors of them are read in
+/// place?
+bool readsChannels(const ConvShape& s, const ArrayView& x) {
+  constexpr std::int64_t most = 64 / sizeof(float);  // lanes of any vector
+  return isFloating(x.dtype) && servesDepthwise(s) && s.c % most == 0 && x.strides[1] == 1 && x.strides[3] == s.c &&
+         x.strides[2] == s.w * s.c && (s.n == 1 || x.strides[0] == s.inputSize());
+}
+ArrayView channelsInnermost(const ArrayView& x) {
+  const auto moved = [](const Dims& d) { return Dims{d[0], d[2], d[3], d[1]}; };
+  return {x.data, x.dtype, moved(x.shape), moved(x.strides)};
+}
+
 /// Runs `floating(x, y, out)` on float32 and float64, widening half types and rounding once, unless `pairs(x, y, out)`
 /// did it with bfloat16; `other(x, y, out)` on the rest.
 template <class Floating, class Other, class Pairs>
-void compute(const LibraryCall& call, bool empty, Floating floating, Other other, Pairs pairs) {
+void compute(const LibraryCall& call, const ArrayView& first, bool empty, Floating floating, Other other, Pairs pairs) {
   const ArrayView& out = call.outputs[0];
   if (out.numel() == 0) return;
   if (empty) {
     std::memset(out.data, 0, static_cast<std::size_t>(out.numel()) * itemSize(out.dtype));
     return;
   }
-  Contiguous x(call.inputs[0]);
+  Contiguous x(first);
   Contiguous y(call.inputs[1]);
   withType(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
@@ -70,11 +82,13 @@ void compute(const LibraryCall& call, bool empty, Floating floating, Other other
 
 void conv2d(const LibraryCall& call) {
   AttrReader attrs(call.attrs);
-  ConvShape s = convShape(call.inputs[0].shape, call.inputs[1].shape, call.outputs[0].shape, attrs);
+  const ArrayView& input = call.inputs[0];
+  ConvShape s = convShape(input.shape, call.inputs[1].shape, call.outputs[0].shape, attrs);
+  const bool channels = readsChannels(s, input);
   compute(
-      call, s.weightSize() == 0,
+      call, channels ? channelsInnermost(input) : input, s.weightSize() == 0,
       [&](auto* x, auto* y, auto* out) {
-        if (servesDepthwise(s)) return depthwiseForward(s, x, y, out);
+        if (servesDepthwise(s)) return depthwiseForward(s, x, y, out, channels);
         isPointwise(s) ? void(patchForward(s, x, y, out)) : windowForward(s, x, y, out);
       },
       [&](auto* x, auto* y, auto* out) { patchForward(s, x, y, out); },
@@ -89,7 +103,7 @@ void conv2d_input_grad(const LibraryCall& call) {
   DimsRef inputShape = attrs.list();
   ConvShape s = convShape(inputShape, call.inputs[1].shape, call.inputs[0].shape, attrs);
   compute(
-      call, s.outputSize() == 0 || s.weightSize() == 0,
+      call, call.inputs[0], s.outputSize() == 0 || s.weightSize() == 0,
       [&](auto* x, auto* y, auto* out) {
         if (servesDepthwise(s)) return depthwiseInputGrad(s, x, y, out);
         inputGradByPatches(s) ? void(patchInputGrad(s, x, y, out)) : windowInputGrad(s, x, y, out);
@@ -103,7 +117,7 @@ void conv2d_weight_grad(const LibraryCall& call) {
   DimsRef weightShape = attrs.list();
   ConvShape s = convShape(call.inputs[1].shape, weightShape, call.inputs[0].shape, attrs);
   compute(
-      call, s.n * s.outputSize() == 0 || s.inputSize() == 0,
+      call, call.inputs[0], s.n * s.outputSize() == 0 || s.inputSize() == 0,
       [&](auto* x, auto* y, auto* out) {
         servesDepthwise(s) ? depthwiseWeightGrad(s, x, y, out) : windowWeightGrad(s, x, y, out);
       },

@@ -55,8 +55,9 @@ bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* wei
 
 /// The same of channels with a filter each.
 bool servesDepthwise(const ConvShape& s);
+/// `channels`: of images whose channels lie beside each other, and fill vectors.
 template <class T>
-void depthwiseForward(const ConvShape& s, const T* input, const T* weight, T* output);
+void depthwiseForward(const ConvShape& s, const T* input, const T* weight, T* output, bool channels);
 template <class T>
 void depthwiseInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad);
 template <class T>

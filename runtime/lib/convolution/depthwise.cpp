@@ -7,6 +7,8 @@
 // over those that saw the element, and a weight gradient one over the windows of all images of a piece of the batch, in
 // order, and over the pieces.
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/device/thread_pool.h"
@@ -43,8 +45,10 @@ class LaneSlab {
   std::int64_t down() const { return windows_.stepH * columns_ * lanes(); }
   std::int64_t step() const { return windows_.stepW * lanes(); }
 
-  /// What `rows` rows of windows from row i on see of `planes` planes, which lie one after another.
-  void fill(const T* from, std::int64_t planes, std::int64_t i, std::int64_t rows, T* slab) const {
+  /// What `rows` rows of windows from row i on see of `planes` planes, which lie one after another, or are some of so
+  /// many `channels` that lie beside each other.
+  void fill(const T* from, std::int64_t planes, std::int64_t i, std::int64_t rows, T* slab,
+            std::int64_t channels = 0) const {
     const std::int64_t seen = (rows - 1) * windows_.stepH + reach_.rows;
     const std::int64_t begin =
         std::min(std::max<std::int64_t>(0, -reach_.left), columns_);  // columns inside of the plane
@@ -60,12 +64,25 @@ class LaneSlab {
         std::fill_n(row, begin * lanes(), T{});
         std::fill_n(row + end * lanes(), (columns_ - end) * lanes(), T{});
       }
+      if (channels > 0) {
+        const T* place = from + (y * windows_.w + reach_.left + begin) * channels;
+        copyColumns(place, channels, row + begin * lanes(), end - begin);
+        continue;
+      }
       kernels_.turn(from + y * windows_.w + reach_.left + begin, windows_.h * windows_.w, row + begin * lanes(),
                     lanes(), end - begin, planes);
     }
   }
 
  private:
+  void copyColumns(const T* from, std::int64_t apart, T* to, std::int64_t columns) const {
+    const auto all = [&](auto bytes) {
+      for (std::int64_t x = 0; x < columns; ++x) std::memcpy(to + x * lanes(), from + x * apart, bytes);
+    };
+    if (lanes() * sizeof(T) == 64) return all(std::integral_constant<std::size_t, 64>());
+    all(std::integral_constant<std::size_t, 32>());
+  }
+
   const Windows& windows_;
   const ConvKernels<T>& kernels_ = convKernels<T>();
   Reach reach_;
@@ -75,7 +92,7 @@ class LaneSlab {
 
 /// A convolution of the planes of all images with the filter of their channel each.
 template <class T>
-void planeWindows(const ConvShape& s, const Windowed& of, const T* input, const T* weight, T* output) {
+void planeWindows(const ConvShape& s, const Windowed& of, const T* input, const T* weight, T* output, bool channels) {
   const auto& kernels = convKernels<T>();
   const Windows& windows = of.windows;
   const LaneSlab<T> layout(windows);
@@ -96,8 +113,9 @@ void planeWindows(const ConvShape& s, const Windowed& of, const T* input, const 
           for (std::int64_t k = 0; k < taps; ++k)
             filters[k * lanes + p] = weight[(plane + p) % s.c * s.kh * s.kw + of.places[k]];
       }
-      layout.fill(input + plane * windows.h * windows.w, count, i, std::min(layout.rows(), windows.rows - i),
-                  slab.data());
+      const std::int64_t size = windows.h * windows.w;
+      const T* from = input + (channels ? plane / s.c * s.c * size + plane % s.c : plane * size);
+      layout.fill(from, count, i, std::min(layout.rows(), windows.rows - i), slab.data(), channels ? s.c : 0);
       // Elements between the results of windows below and beside each other, of planes side by side.
       const std::int64_t ofRow = of.stepH * lanes, ofColumn = of.stepW * lanes;
       for (const WindowPart& part : of.parts) {
@@ -120,15 +138,15 @@ bool servesDepthwise(const ConvShape& s) {
 }
 
 template <class T>
-void depthwiseForward(const ConvShape& s, const T* input, const T* weight, T* output) {
-  planeWindows(s, Windowed::ofOutput(s), input, weight, output);
+void depthwiseForward(const ConvShape& s, const T* input, const T* weight, T* output, bool channels) {
+  planeWindows(s, Windowed::ofOutput(s), input, weight, output, channels);
 }
 
 template <class T>
 void depthwiseInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
   const Windowed of = Windowed::ofInputGrad(s);
   if (of.places.empty()) return void(std::fill_n(inputGrad, s.n * s.inputSize(), T{}));
-  planeWindows(s, of, grad, weight, inputGrad);
+  planeWindows(s, of, grad, weight, inputGrad, false);
 }
 
 template <class T>
@@ -166,8 +184,8 @@ void depthwiseWeightGrad(const ConvShape& s, const T* grad, const T* input, T* w
     }
 }
 
-template void depthwiseForward(const ConvShape&, const float*, const float*, float*);
-template void depthwiseForward(const ConvShape&, const double*, const double*, double*);
+template void depthwiseForward(const ConvShape&, const float*, const float*, float*, bool);
+template void depthwiseForward(const ConvShape&, const double*, const double*, double*, bool);
 template void depthwiseInputGrad(const ConvShape&, const float*, const float*, float*);
 template void depthwiseInputGrad(const ConvShape&, const double*, const double*, double*);
 template void depthwiseWeightGrad(const ConvShape&, const float*, const float*, float*);

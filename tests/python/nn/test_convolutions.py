@@ -1,4 +1,4 @@
-"""Convolutions of half types, which have the bits of float32's, rounded once, whatever way they are made."""
+"""Convolutions, whose bits do not depend on how they are made; those of half types are float32's, rounded once."""
 
 from __future__ import annotations
 
@@ -65,3 +65,22 @@ def test_half_convolutions_have_the_bits_of_float32(size, dtype, what, threads):
     assert_same_bits(got, want)
     beside = x.contiguous(memory_format=tandem.channels_last)
     assert_same_bits(F.conv2d(beside, weight, None, stride, padding, dilation, groups), want)
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16, tandem.float16], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [(1, 16, 9, 12), (3, 48, 7, 33), (2, 32, 1, 40), (2, 24, 6, 5), (1, 256, 70, 40)], ids=str
+)
+def test_filters_of_one_channel_each_read_channels_where_they_lie(sizes, dtype, threads):
+    x = values(*sizes).to(dtype)
+    for kernel, options in (
+        ((3, 3), {"padding": 1}),
+        ((2, 3), {"stride": 2, "padding": (2, 1)}),
+        ((1, 5), {"stride": (1, 3), "padding": (0, 4), "dilation": 2}),
+    ):
+        weight = values(sizes[1], 1, *kernel, seed=1).to(dtype)
+        got, want = (
+            F.conv2d(a, weight, groups=sizes[1], **options)
+            for a in (x.contiguous(memory_format=tandem.channels_last), x)
+        )
+        assert_same_bits(got.contiguous(), want)
