@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -5,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/half.h"
+#include "runtime/lib/matmul/half_rows.h"
 #include "tests/unit/lib_test_util.h"
 
 namespace tandem {
@@ -296,6 +300,32 @@ TEST(LibMatmul, BitsOfAVectorAreThoseOfTheDefinition) {
     }
     ASSERT_TRUE(test::sameBits(matmul(a, b), expected)) << m << " " << n << " " << k;
   }
+}
+
+/// Every upper half of a float32 with lower halves around those that rounding distinguishes: subnormal numbers and NaN
+/// among ordinary ones, and stretches that are no whole vectors.
+TEST(HalfRows, AreRoundedAsElementsAre) {
+  const std::uint32_t lower[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
+  std::vector<float> x;
+  for (std::uint32_t upper = 0; upper < 0x10000; ++upper)
+    for (const std::uint32_t low : lower) x.push_back(std::bit_cast<float>(upper << 16 | low));
+  std::mt19937 random(7);
+  std::vector<float> mixed = x;
+  std::ranges::shuffle(mixed, random);
+  for (const auto& values : {x, mixed})
+    for (const std::size_t n : {values.size(), std::size_t{77}, std::size_t{31}, std::size_t{5}}) {
+      std::vector<lib::BFloat16> wide(n);
+      std::vector<lib::Half> halves(n);
+      lib::narrow(values.data(), wide.data(), static_cast<std::int64_t>(n));
+      lib::narrow(values.data(), halves.data(), static_cast<std::int64_t>(n));
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto bits = std::bit_cast<std::uint32_t>(values[i]);
+        ASSERT_EQ(wide[i].bits, lib::toBFloat16(values[i]).bits) << std::hex << bits;
+        if (values[i] == values[i]) {
+          ASSERT_EQ(halves[i].bits, lib::toHalf(values[i]).bits) << std::hex << bits;
+        }
+      }
+    }
 }
 
 }  // namespace
