@@ -1,8 +1,10 @@
 // Loops of Short kernels: rows whose elements lie across, dense over the last outer dim instead of along themselves
 // (runtime/device/cuda/across.h). A thread block takes 32 rows, which its warps follow; the 32 lanes of a row in the
 // order of the trailing class (row_text.cpp) are eight threads, lane and every eighth one behind it. What is dense
-// along the rows is moved by threads that follow it, and changes hands in a tile of shared memory.
+// along the rows is moved by threads that follow it, and changes hands in a tile of shared memory. Without reductions
+// a thread block takes 32 elements of its rows, so that there is work for all.
 #include <algorithm>
+#include <ranges>
 
 #include "codegen/cuda/kernel_text.h"
 #include "runtime/base/error.h"
@@ -26,10 +28,20 @@ class AcrossLoops {
         along_(kernel.layout.operands) {}
 
   void write() {
-    b_.statement("const long long blocks = (n + 4095) / 4096");
+    const bool reduces = tandem::cuda::reduces(k_.signature);
     b_.statement("const int lane = threadIdx.y");
-    b_.statement("__shared__ double tile[32][33]");
-    b_.open("for (long long top = begin + (long long)blockIdx.x * 32; top < end; top += (long long)gridDim.x * 32)");
+    if (reduces ||
+        std::ranges::any_of(std::views::iota(std::size_t{0}, along_.size()), [&](auto k) { return isMoved(k); }))
+      b_.statement("__shared__ double tile[32][33]");
+    if (reduces) {
+      b_.statement("const long long blocks = (n + 4095) / 4096");
+      b_.open("for (long long top = begin + (long long)blockIdx.x * 32; top < end; top += (long long)gridDim.x * 32)");
+    } else {
+      b_.statement("const long long parts = (n + 31) / 32, units = (end - begin + 31) / 32 * parts");
+      b_.open("for (long long unit = blockIdx.x; unit < units; unit += gridDim.x)");
+      b_.statement("const long long rows = divide(unit, parts), left = (unit - rows * parts) * 32");
+      b_.statement("const long long top = begin + rows * 32, right = least(n, left + 32)");
+    }
     b_.statement("const bool here = top + threadIdx.x < end");
     b_.statement("const long long row = here ? top + threadIdx.x : top");
     k_.enterRow(k_.splitOuter("row"), "");
@@ -42,7 +54,7 @@ class AcrossLoops {
       if (!schedule_.reductions(stage).empty())
         writeReductions(stage, outputs);
       else if (!outputs.empty())
-        walk("0", "n", outputs, {});
+        reduces ? walk("0", "n", outputs, {}) : walk("left", "right", outputs, {});
     }
     // An input of one element a row may be overwritten: all threads read it before they reduced anything.
     for (std::size_t o = 0; o < k_.signature.outputs.size(); ++o) {
@@ -83,10 +95,14 @@ class AcrossLoops {
     return name;
   }
 
+  /// Is operand k dense along rows?
+  [[nodiscard]] bool isMoved(std::size_t k) const {
+    return k_.isUnit(k) && (k >= inputs_ || schedule_.value(k).needed);
+  }
   /// Where the rows begin of which a thread moves elements.
   void enterAlong() {
     for (std::size_t k = 0; k < along_.size(); ++k) {
-      if (!k_.isUnit(k) || (k < inputs_ && !schedule_.value(k).needed)) continue;
+      if (!isMoved(k)) continue;
       along_[k] = array(strcat(k < inputs_ ? "const " : "", k_.memoryType(k), "*"), "rows");
       eachLane();
       b_.statement("const long long other = least(top + e * 8 + lane, end - 1)");

@@ -46,6 +46,7 @@ Tensor tapedAlong(OpCode op, const Tensor& x, std::int64_t dim, const Make& make
 }  // namespace
 
 Tensor softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
+  FusedScope fused(x);
   Tensor in = softmaxInput("softmax", x, dtype);
   dim = wrapDim(dim, in.dim());
   if (in.numel() == 0) return clone(in);
@@ -63,6 +64,7 @@ Tensor softmax_along(const Tensor& x, std::int64_t dim) {
 }
 
 Tensor log_softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
+  FusedScope fused(x);
   Tensor in = softmaxInput("log_softmax", x, dtype);
   dim = wrapDim(dim, in.dim());
   if (in.numel() == 0) return clone(in);
@@ -109,6 +111,7 @@ Tensor layer_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, con
     fail("layer_norm: Expected weight to be of same shape as normalized_shape, but got weight of shape ",
          shapeText(weight.shape()), " and normalized_shape = ", shapeText(normalized));
   needNormDType("layer_norm", x, {&weight, &bias});
+  FusedScope fused(x);
   return layer_norm_parts(inRowMajorOrder(x), weight, bias, k, eps)[0];
 }
 

@@ -40,6 +40,10 @@ for dtype in (tandem.float32, tandem.float64, tandem.bfloat16):
     for f in (lambda z: z.t().softmax(1), lambda z: tandem.nn.functional.layer_norm(z.t(), (512,), z.view(-1)[:512]),
               lambda z: z.reshape(32, 16, 256).permute(0, 2, 1).log_softmax(2)):
         tandem.compile(f)(z)
+for dtype in (tandem.float32, tandem.float64, tandem.bfloat16, tandem.bool):
+    z, w = (y > 0).to(dtype), (y > 1).reshape(256, 512).to(dtype)
+    z.logical_xor(w.t()), tandem.where(z > 0, z, w.t()), tandem.empty_like(w).t().copy_(z)
+    tandem.compile(lambda z, w: ((z.float() * w.t() + 1).exp().sin(), z == w.t()))(z, w)
 tandem.igamma(x[:4] ** 2, x[:4] ** 2)
 tandem.linalg.lu_factor(tandem.eye(3, device='cuda')), tandem.linalg.qr(tandem.eye(3, device='cuda'))
 tandem.nn.functional.cross_entropy(y[:4, :4].float(), tandem.arange(4, device='cuda'))

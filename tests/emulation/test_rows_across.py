@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import devices
 import pytest
 import stand_ins
 from same_bits import assert_same_bits
@@ -14,6 +15,8 @@ from same_bits import assert_same_bits
 import tandem
 from tandem import Tensor
 from tandem.nn import functional as F
+
+devices.emulate()
 
 DTYPES = [tandem.float32, tandem.float64, tandem.float16, tandem.bfloat16]
 

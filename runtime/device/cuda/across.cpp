@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "runtime/device/cuda/launch_shape.h"
 #include "runtime/kernel/collapse.h"
 
 namespace tandem::cuda {
@@ -11,6 +12,10 @@ namespace {
 constexpr std::int64_t kSector = 32;      // bytes that are fetched at once, at least
 constexpr std::int64_t kLeastDense = 16;  // columns: of fewer most of a warp would be idle
 constexpr std::int64_t kLeastReduced = 8;
+// Of kernels without reductions. An element that changes hands in a tile takes as long as so many bytes, and fewer
+// elements than these take the time of a launch either way.
+constexpr std::int64_t kTilePrice = 4;
+constexpr std::int64_t kLeastElements = 1 << 14;
 
 const KernelOperand& operandOf(const KernelSignature& s, std::size_t k) {
   return k < s.inputs.size() ? s.inputs[k] : s.outputs[k - s.inputs.size()].operand;
@@ -35,6 +40,12 @@ bool knowsPlace(const KernelSignature& s) {
   return std::ranges::any_of(s.steps, [](const KernelStep& step) { return step.kind == KernelStep::Kind::Index; });
 }
 
+std::int64_t elementsOf(const ArgLayout& layout, const std::int64_t* args) {
+  std::int64_t count = args[layout.innerSize()];
+  for (int d = 0; d < layout.outerRank; ++d) count *= args[layout.outerSize(d)];
+  return count;
+}
+
 }  // namespace
 
 bool canTurn(const KernelSignature& s) {
@@ -47,14 +58,16 @@ bool canTurn(const KernelSignature& s) {
   }
   for (const KernelOutput& output : s.outputs) strided |= row && output.operand.access == Access::Strided;
   if (!strided || (!row && knowsPlace(s))) return false;
-  return std::ranges::any_of(s.steps, [](const KernelStep& step) { return step.kind == KernelStep::Kind::Reduce; });
+  return reduces(s) || !isByRows(s);
 }
 
 std::optional<Turn> turnOf(const KernelSignature& s, const ArgLayout& layout, const std::int64_t* args) {
   const bool row = s.kind == KernelKind::Row;
   const std::int64_t n = args[layout.innerSize()];
   const std::int64_t reduced = row ? n : args[layout.reducedSize()];
-  if (reduced < kLeastReduced || (row && n > kMostTrailingRows)) return {};
+  const bool sums = reduces(s);
+  if (reduced < kLeastReduced || (row && sums && n > kMostTrailingRows)) return {};
+  if (!sums && elementsOf(layout, args) < kLeastElements) return {};
   // Of a Short kernel outputs count, too, and operands that are dense along the rows are read as they lie.
   auto bytes = [&](bool rows, auto&& stride) {
     std::int64_t sum = 0;
@@ -63,13 +76,15 @@ std::optional<Turn> turnOf(const KernelSignature& s, const ArgLayout& layout, co
         sum += fetched(operand, rows && operand.access == Access::Unit ? 1 : stride(k));
     return sum;
   };
+  std::int64_t tiled = 0;
+  for (std::size_t k = 0; k < layout.operands; ++k) tiled += operandOf(s, k).access == Access::Unit ? 1 : 0;
   const bool place = knowsPlace(s);
   std::optional<Turn> best;
   std::int64_t least = 0;
   for (const bool rows : {false, true}) {
     if (rows ? !row : place || (row && storesElements(s))) continue;
     const std::int64_t now = bytes(rows, [&](std::size_t k) { return innerStride(s, layout, args, k); });
-    if (!best) least = now / 2 + 1;
+    if (!best) least = sums ? now / 2 + 1 : now - tiled * kTilePrice;
     for (int d = layout.outerRank; d-- > (place ? layout.outerRank - 1 : 0);) {
       if (args[layout.outerSize(d)] < kLeastDense) continue;
       const std::int64_t then = bytes(rows, [&](std::size_t k) { return args[layout.outerStride(k, d)]; });

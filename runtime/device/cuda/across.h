@@ -1,10 +1,10 @@
-// Reductions whose operands lie across: dense over the rows of a Row kernel (an outer dim of a Column kernel) and far
-// apart along its inner dim, as a transposed matrix is. Lanes that follow the inner dim would fetch a sector of memory
-// for each element. Two other kernels have the same bits and take whole sectors:
-//   a Column kernel in the order of the same class, whose inner dim is the dense one, where every output is one element
-//   a row (or column) and no input is dense along the rows
-//   else the Short kernel of a Row kernel, whose lanes are rows: what is dense along the rows, as the result of a
-//   softmax, goes through a tile of shared memory
+// Operands that lie across: dense over the rows of a Row kernel (an outer dim of a Column kernel) and far apart along
+// its inner dim, as a transposed matrix is. Lanes that follow the inner dim would fetch a sector of memory for each
+// element. Two other kernels have the same bits and take whole sectors:
+//   of a reduction a Column kernel in the order of the same class, whose inner dim is the dense one, where every output
+//   is one element a row (or column) and no input is dense along the rows
+//   else the Short kernel of a Row kernel, with reductions or without, whose lanes are rows: what is dense along the
+//   rows, as the result of a softmax or `a` of a + b.t(), goes through a tile of shared memory
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace tandem::cuda {
 
-/// Could the kernel be such a reduction?
+/// Could operands of the kernel lie so?
 bool canTurn(const KernelSignature& signature);
 
 /// How such a kernel runs: `dim` is the outer dim that lanes follow. Of a Column kernel it is the inner one, along

@@ -20,6 +20,27 @@ constexpr Source kCopyArray("copy_array", kCopyArrayText);
 // Shorter sides are not worth tiles of 32.
 constexpr std::int64_t kLeastTurned = 16;
 
+/// The dims in the order in which `to` lies in memory, so that it is written in order.
+void sortDims(ArrayView& from, ArrayView& to) {
+  auto isSorted = [&] {
+    for (std::size_t d = 1; d < to.shape.size(); ++d)
+      if (to.strides[d - 1] < to.strides[d]) return false;
+    return true;
+  };
+  if (isSorted()) return;
+  SmallVector<std::size_t, 8> order;
+  for (std::size_t d = 0; d < to.shape.size(); ++d) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return to.strides[a] > to.strides[b]; });
+  const ArrayView x = from;
+  const ArrayView y = to;
+  for (std::size_t d = 0; d < order.size(); ++d) {
+    from.shape[d] = to.shape[d] = x.shape[order[d]];
+    from.strides[d] = x.strides[order[d]];
+    to.strides[d] = y.strides[order[d]];
+  }
+}
+
 /// Both arrays with dims merged where both allow it.
 void mergeDims(ArrayView& from, ArrayView& to) {
   ArrayView a{from.data, from.dtype, {}, {}};
@@ -63,6 +84,7 @@ bool bringTogether(ArrayView& from, ArrayView& to) {
 
 void moveByKernel(ArrayView from, ArrayView to) {
   const std::size_t size = itemSize(from.dtype);
+  sortDims(from, to);
   mergeDims(from, to);
   const char* type = size == 1 ? "uint8" : size == 2 ? "unsigned short" : size == 4 ? "uint32" : "uint64";
   if (bringTogether(from, to)) {

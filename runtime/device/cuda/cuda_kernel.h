@@ -57,7 +57,7 @@ class CudaKernel final : public Kernel {
   bool dense = true;
   /// Is the kernel one that can be split?
   bool splits = false;
-  /// Is it a reduction whose inputs may lie across?
+  /// Is it one whose operands may lie across?
   bool turns = false;
 
   [[nodiscard]] bool ready() const { return function_.load(std::memory_order_acquire) != nullptr; }

@@ -1,5 +1,5 @@
-// How a kernel is launched: grid and block by its kind, whether a reduction is turned to follow the dense dim of its
-// inputs, and whether few long rows or columns are cut into blocks. None of it changes a bit.
+// How a kernel is launched: grid and block by its kind, whether it is turned to follow the dense dim of operands that
+// lie across, and whether few long rows or columns are cut into blocks. None of it changes a bit.
 #include <algorithm>
 #include <bit>
 
@@ -159,7 +159,7 @@ Target targetOf(const GpuProperties& p) {
   t.leastSharedBytes = std::int64_t{1} << 16;
   t.cachedBytes = static_cast<std::int64_t>(p.l2CacheSize / 4);
   t.mostRecomputed = 8;
-  // No operand is copied to be turned: elementwise reads that lie across meet in the second cache.
+  // No operand is copied to be turned: a launch turns (across.h), or what it reads across meets in the second cache.
   t.shortRow = 0;
   t.fewRows = std::max(p.multiprocessors / 2, 1);
   return t;
@@ -172,7 +172,8 @@ Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const Launc
   if (kernel.signature.kind == KernelKind::Column || kernel.signature.kind == KernelKind::Short) {
     const unsigned lanes = lanesAcross(kernel.signature);
     grid.threads = {kWarp, lanes, 1};
-    grid.blocks[0] = gridOf(kernel, ceilDiv(units, kColumnTile), kWarp * lanes);
+    const std::int64_t parts = reduces(kernel.signature) ? 1 : ceilDiv(n, kWarp);
+    grid.blocks[0] = gridOf(kernel, ceilDiv(units, kColumnTile) * parts, kWarp * lanes);
     return grid;
   }
   if (kernel.byRows) {

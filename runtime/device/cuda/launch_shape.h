@@ -4,8 +4,11 @@
 //   elementwise, rows without reductions   256 threads along x
 //   rows with reductions, Partial          x: a warp a block of 4096 elements of a row, up to 16 warps a row; y: rows
 //   Column                                 x: 32 columns; y: the lanes of the order
-//   Short                                  x: 32 rows; y: eight threads of a row, four of its lanes each
+//   Short                                  x: 32 rows, or of kernels without reductions 32 elements of these; y: eight
+//                                          threads of a row, four of its lanes each
 #pragma once
+
+#include <algorithm>
 
 #include "runtime/device/cuda/queue.h"
 #include "runtime/device/gpu_control.h"
@@ -24,10 +27,12 @@ inline constexpr unsigned kMostWarps = 16;
 /// Threads of a block of kernels that take elements.
 inline constexpr unsigned kElementThreads = 256;
 
+inline bool reduces(const KernelSignature& s) {
+  return std::ranges::any_of(s.steps, [](const KernelStep& step) { return step.kind == KernelStep::Kind::Reduce; });
+}
 /// Do warps take rows: does the kernel reduce them, or store one element of each?
 inline bool isByRows(const KernelSignature& s) {
-  for (const KernelStep& step : s.steps)
-    if (step.kind == KernelStep::Kind::Reduce) return true;
+  if (reduces(s)) return true;
   for (const KernelOutput& output : s.outputs)
     if (output.operand.access == Access::Zero && s.outerRank > 0) return true;
   return false;
