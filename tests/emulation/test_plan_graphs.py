@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import itertools
+import os
 from collections.abc import Callable
 
+import devices
 import pytest
 from emulated import DEVICE
 
@@ -169,3 +173,98 @@ def test_on_a_stream_that_the_program_captures():
     x.copy_(tandem.randn(8, 40))
     graph.replay()
     assert tandem.equal(out.cpu(), chain(x.cpu(), y.cpu()))
+
+
+emulated = pytest.mark.skipif(devices.REAL, reason="only the emulation refuses what it is told to")
+NO_MEMORY, UNSUPPORTED = 2, 801
+WIDTHS = itertools.count(50)  # plans of equal programs are one plan
+MAKING = ["cuStreamBeginCapture", "cuGraphInstantiate"]
+
+
+def refuse(function: str, times: int, result: int = UNSUPPORTED) -> None:
+    """Has the driver refuse the next calls of the function."""
+    driver = ctypes.CDLL(os.environ["TANDEM_CUDA_DRIVER"])
+    assert driver.tandemEmulatedRefuse(function.encode(), result, times) == 0
+
+
+@emulated
+@pytest.mark.parametrize("result", [UNSUPPORTED, NO_MEMORY])
+@pytest.mark.parametrize("when", [1, 4], ids=["first", "later"])
+@pytest.mark.parametrize("function", [*MAKING, "cuGraphExecKernelNodeSetParams", "cuGraphLaunch"])
+def test_a_driver_that_refuses(function, when, result):
+    """The plan's work is queued as it comes from then on, and once: in-place writes are not made twice."""
+
+    @tandem.compile
+    def step(x, total):
+        total.add_(chain(x, x))
+        return total * 2
+
+    width = next(WIDTHS)
+    total, want = tandem.zeros(8, width, device=DEVICE), tandem.zeros(8, width)
+    kept = []
+    for k in range(8):
+        x = tandem.randn(8, width)
+        kept.append(x.to(DEVICE))  # elsewhere each time
+        if k == when:
+            refuse(function, 1, result)
+        launches = counted(lambda: step(kept[-1], total))
+        want.add_(chain(x, x))
+        assert tandem.equal(total.cpu(), want), k
+    refuse(function, 0)
+    asked = when == 1 or function not in MAKING  # which a plan asks for once
+    assert (launches[1] == 0) == asked, launches
+
+
+@emulated
+@pytest.mark.parametrize("function", MAKING)
+def test_a_graph_of_the_program_that_is_refused(function):
+    """An error; nothing is left of the capture, and the next one is made."""
+    compiled = tandem.compile(chain)
+    x, y = tandem.randn(8, 40, device=DEVICE), tandem.randn(8, 40, device=DEVICE)
+    for _ in range(3):
+        want = compiled(x, y).cpu()
+    before = tandem.cuda.current_stream()
+    graph = tandem.cuda.CUDAGraph()
+    refuse(function, 1)
+    with pytest.raises(RuntimeError, match="captur"), tandem.cuda.graph(graph):
+        compiled(x, y)
+    assert tandem.cuda.current_stream() == before and not tandem.cuda.is_current_stream_capturing()
+    assert tandem.equal(compiled(x, y).cpu(), want)
+    graph = tandem.cuda.CUDAGraph()
+    with tandem.cuda.graph(graph):
+        out = compiled(x, y)
+    graph.replay()
+    assert tandem.equal(out.cpu(), want)
+
+
+@emulated
+def test_a_replay_that_is_refused():
+    """An error, and the graph is there for the next one."""
+    x = tandem.ones(8, device=DEVICE)
+    graph = tandem.cuda.CUDAGraph()
+    with tandem.cuda.graph(graph):
+        x.add_(1)
+    refuse("cuGraphLaunch", 1, NO_MEMORY)
+    with pytest.raises(RuntimeError, match="launching a graph"):
+        graph.replay()
+    graph.replay()
+    assert x.tolist() == [2.0] * 8
+
+
+def test_a_plan_is_captured_where_the_program_captures_another_stream():
+    """Its own graph is made meanwhile, and is no part of the program's."""
+    compiled = tandem.compile(chain)
+    x, y = tandem.randn(8, 40, device=DEVICE), tandem.randn(8, 40, device=DEVICE)
+    other, graph = tandem.cuda.Stream(), tandem.cuda.CUDAGraph()
+    compiled(x, y)
+    z = tandem.ones(8, device=DEVICE)
+    tandem.cuda.synchronize()
+    with tandem.cuda.graph(graph):
+        z.add_(1)
+        with tandem.cuda.stream(other):
+            found = [compiled(x, y) for _ in range(4)]
+        z.mul_(3)
+    tandem.cuda.synchronize()
+    assert all(tandem.equal(f.cpu(), chain(x.cpu(), y.cpu())) for f in found)
+    graph.replay()
+    assert z.tolist() == [6.0] * 8

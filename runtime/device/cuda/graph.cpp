@@ -22,12 +22,17 @@ CudaGraph::~CudaGraph() {
 
 void CudaGraph::launch(Stream& stream) {
   auto& in = static_cast<CudaStream&>(stream);
+  in.checkWork(tryLaunch(in), "launching a graph");
+}
+
+int CudaGraph::tryLaunch(CudaStream& stream) {
   gpu_.use();
-  in.note("of a graph");
-  in.checkWork(driver().graphLaunch(graph_, in.raw()), "launching a graph");
+  stream.note("of a graph");
+  if (const int refused = driver().graphLaunch(graph_, stream.raw()); refused != kSuccess) return refused;
   bump(host().counters->graphLaunches);
-  launched_.record(in);
-  for (const auto& e : kept_.expectations) in.expect(e);
+  launched_.record(stream);
+  for (const auto& e : kept_.expectations) stream.expect(e);
+  return kSuccess;
 }
 
 void beginCapture(CudaStream& stream, std::optional<std::uint64_t> pool) {

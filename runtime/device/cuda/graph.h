@@ -18,6 +18,8 @@ class CudaGraph final : public GpuGraph {
       : gpu_(gpu), captured_(captured), graph_(graph), arena_(std::move(arena)), kept_(std::move(kept)) {}
   ~CudaGraph() override;
   void launch(Stream& stream) override;
+  /// The same. What the driver says where it refuses: then nothing was done.
+  int tryLaunch(CudaStream& stream);
   [[nodiscard]] GraphExecHandle handle() const { return graph_; }
 
  private:

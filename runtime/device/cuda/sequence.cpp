@@ -20,8 +20,10 @@ constexpr std::size_t kLeastLaunches = 4;
 constexpr int kMostChanges = 4;
 constexpr std::size_t kMostKept = 128;
 
-/// What is queued is not what was captured.
-struct Changed {};
+/// What is queued is not what was captured, or the driver refuses to set it in the graph.
+struct Changed {
+  bool refused = false;
+};
 
 constinit thread_local Tape* current = nullptr;
 
@@ -98,7 +100,7 @@ bool Tape::launch(const Function& function, FunctionHandle handle, const Grid& g
   std::ranges::copy(grid.threads, to.block);
   to.sharedBytes = grid.sharedBytes;
   to.parameters = places.data();
-  check(driver().graphExecKernelNodeSetParams(graph_, entry.node, &to), "changing a graph");
+  if (driver().graphExecKernelNodeSetParams(graph_, entry.node, &to) != kSuccess) throw Changed{true};
   return true;
 }
 
@@ -190,7 +192,7 @@ void Sequence::run(FunctionRef<void()> queue) {
   if (graph_ != nullptr) {
     if (follow(stream, queue)) return;
     graph_.reset();
-    refused_ = ++changes_ > kMostChanges;
+    refused_ = refused_ || ++changes_ > kMostChanges;
     if (refused_) return queue();
   }
   record(stream, queue);
@@ -199,8 +201,14 @@ void Sequence::run(FunctionRef<void()> queue) {
 void Sequence::record(CudaStream& stream, FunctionRef<void()> queue) {
   tape_ = Tape();
   tape_.moving_ = &moving_;
-  if (capturing_ == nullptr) capturing_ = std::make_unique<CudaStream>(gpu_);
-  beginCapture(*capturing_);
+  try {
+    if (capturing_ == nullptr) capturing_ = std::make_unique<CudaStream>(gpu_);
+    beginCapture(*capturing_);
+  } catch (const Error&) {
+    // An error of earlier work comes again where this is queued.
+    refused_ = true;
+    return queue();
+  }
   try {
     const Chosen chosen(gpu_, *capturing_);
     const Current here(tape_);
@@ -220,11 +228,12 @@ void Sequence::record(CudaStream& stream, FunctionRef<void()> queue) {
   tape_.graph_ = graph_->handle();
   const auto launches =
       std::ranges::count_if(tape_.entries_, [](const Tape::Entry& e) { return e.kind == Tape::Kind::Launch; });
-  graph_->launch(stream);
-  if (static_cast<std::size_t>(launches) < kLeastLaunches) {
+  const bool launched = graph_->tryLaunch(stream) == kSuccess;
+  if (!launched || static_cast<std::size_t>(launches) < kLeastLaunches) {
     refused_ = true;
     graph_.reset();
   }
+  if (!launched) queue();
 }
 
 bool Sequence::follow(CudaStream& stream, FunctionRef<void()> queue) {
@@ -236,11 +245,15 @@ bool Sequence::follow(CudaStream& stream, FunctionRef<void()> queue) {
   try {
     const Current here(tape_);
     queue();
-  } catch (const Changed&) {
+  } catch (const Changed& changed) {
+    refused_ = changed.refused;
     return false;
   }
   if (tape_.moved_ || tape_.at_ != tape_.entries_.size()) return false;
-  graph_->launch(stream);
+  if (graph_->tryLaunch(stream) != kSuccess) {
+    refused_ = true;
+    return false;
+  }
   for (auto& e : std::exchange(tape_.expected_, {})) stream.expect(std::move(e));
   return true;
 }

@@ -8,7 +8,8 @@
 // sets the parameters of the two kernels that read it.
 //
 // What a graph cannot hold (waiting for a stream, a copy of host memory whose content changes) ends that for the plan:
-// its work is queued as it comes.
+// its work is queued as it comes. So does a driver that refuses to capture, to make or to launch the graph, or to set
+// parameters in it; it is asked once a plan.
 #pragma once
 
 #include <cstdint>

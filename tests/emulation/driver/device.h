@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -132,8 +133,16 @@ struct State {
   std::condition_variable changed;
   std::vector<std::unique_ptr<Device>> devices;
   std::string failure;  // of the kernel that failed
+  struct Refusal {
+    int result;
+    int count;
+  };
+  std::map<std::string, Refusal> refusals;  // by the name of the function, `tandemEmulatedRefuse`
 };
 State& state();
+
+/// What a test has the function answer instead of doing its work.
+int refusalOf(const char* function);
 
 /// Makes the memory of these devices accessible, and of no others. Whoever does work opens what it
 /// needs, and whoever waited closes everything at the end.

@@ -163,6 +163,11 @@ Work graphWork(std::shared_ptr<const Graph> graph) {
   };
 }
 
+int refusalOf(const char* function) {
+  const auto found = state().refusals.find(function);
+  return found == state().refusals.end() || found->second.count-- <= 0 ? 0 : found->second.result;
+}
+
 // ---- capture
 
 int beginCapture(Stream& stream, int mode) {

@@ -195,6 +195,14 @@ int cuLaunchHostFunc(StreamHandle handle, HostFunction function, void* data) {
   });
 }
 
+// A driver that refuses: the next `count` calls of the function have this result.
+[[gnu::visibility("default")]] int tandemEmulatedRefuse(const char* function, int result, int count) {
+  return em::locked([&](em::Lock&) -> int {
+    em::state().refusals[function] = {result, count};
+    return kSuccess;
+  });
+}
+
 // ---- events
 
 int cuEventCreate(EventHandle* event, unsigned flags) {
@@ -352,7 +360,10 @@ int cuLaunchKernel(FunctionHandle handle, unsigned gridX, unsigned gridY, unsign
 // ---- graphs
 
 int cuStreamBeginCapture_v2(StreamHandle handle, int mode) {
-  return em::onStream(handle, [&](em::Lock&, em::Stream& stream) -> int { return em::beginCapture(stream, mode); });
+  return em::onStream(handle, [&](em::Lock&, em::Stream& stream) -> int {
+    const int refused = em::refusalOf("cuStreamBeginCapture");
+    return refused != kSuccess ? refused : em::beginCapture(stream, mode);
+  });
 }
 
 int cuStreamEndCapture(StreamHandle handle, GraphHandle* graph) {
@@ -396,6 +407,7 @@ int cuGraphExecKernelNodeSetParams_v2(GraphExecHandle exec, GraphNodeHandle node
     const auto number = reinterpret_cast<std::uintptr_t>(node);
     const auto* function = reinterpret_cast<const em::Function*>(p->function);
     if (graph == nullptr || number == 0 || number > graph->nodes.size() || function == nullptr) return kInvalidValue;
+    if (const int refused = em::refusalOf("cuGraphExecKernelNodeSetParams")) return refused;
     if (function->module->device != &device || p->extra != nullptr) return kInvalidValue;
     int result = kSuccess;
     em::Work work = em::launchWork(*function, {p->grid[0], p->grid[1], p->grid[2]},
@@ -409,6 +421,7 @@ int cuGraphInstantiateWithFlags(GraphExecHandle* exec, GraphHandle handle, unsig
   return em::onDevice([&](em::Lock&, em::Device&) -> int {
     const std::shared_ptr<em::Graph> graph = em::handles().graphs.find(handle);
     if (graph == nullptr) return kInvalidValue;
+    if (const int refused = em::refusalOf("cuGraphInstantiate")) return refused;
     *exec = em::handles().execs.add<GraphExecHandle>(em::copyOf(*graph));
     return kSuccess;
   });
@@ -418,6 +431,7 @@ int cuGraphLaunch(GraphExecHandle handle, StreamHandle streamHandle) {
   return em::onStream(streamHandle, [&](em::Lock& lock, em::Stream& stream) -> int {
     const std::shared_ptr<em::Graph> graph = em::handles().execs.find(handle);
     if (graph == nullptr || graph->device != stream.device) return kInvalidValue;
+    if (const int refused = em::refusalOf("cuGraphLaunch")) return refused;
     // As it is now: what is set in it later is for later launches.
     return stream.push(lock, em::graphWork(em::copyOf(*graph)));
   });
