@@ -37,6 +37,12 @@ set_target_properties(tandem_emulated_nccl PROPERTIES LIBRARY_OUTPUT_DIRECTORY $
 add_dependencies(tandem_emulated_nccl tandem_generated)
 add_dependencies(tandem_tests tandem_emulated_nccl)
 
+# And for the management library: $TANDEM_NVML.
+add_library(tandem_emulated_nvml MODULE ${folder}/nvml/nvml.cpp)
+target_link_libraries(tandem_emulated_nvml PRIVATE tandem_options)
+set_target_properties(tandem_emulated_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+add_dependencies(tandem_tests tandem_emulated_nvml)
+
 # The host's compiler and assembler, called without the program that calls both.
 foreach(tool cc1plus as)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-prog-name=${tool}

@@ -575,6 +575,7 @@ _gpu_end_capture: Any
 _gpu_expect: Any
 _gpu_external_stream: Any
 _gpu_get_sync_debug: Any
+_gpu_host_memory_stats: Any
 _gpu_memory_info: Any
 _gpu_memory_snapshot: Any
 _gpu_memory_stats: Any
@@ -585,7 +586,9 @@ _gpu_new_pool: Any
 _gpu_new_stream: Any
 _gpu_properties: Any
 _gpu_record_stream: Any
+_gpu_reset_accumulated_host_stats: Any
 _gpu_reset_accumulated_stats: Any
+_gpu_reset_peak_host_stats: Any
 _gpu_reset_peak_stats: Any
 _gpu_set_current: Any
 _gpu_set_memory_fraction: Any

@@ -334,29 +334,18 @@ PyObject* memoryInfo(PyObject*, PyObject* index) {
     return checked(Py_BuildValue("(nn)", static_cast<Py_ssize_t>(info.free), static_cast<Py_ssize_t>(info.total)));
   });
 }
-PyObject* memoryStats(PyObject*, PyObject* index) {
+template <auto kAsk>
+PyObject* statistics(PyObject*, PyObject* index) {
   return guarded([&] {
     PyRef dict(checked(PyDict_New()));
-    for (const auto& [name, value] : gpuAt(index).memoryStats())
-      put(dict.get(), name.c_str(), PyLong_FromLongLong(value));
+    for (const auto& [name, value] : (gpuAt(index).*kAsk)()) put(dict.get(), name.c_str(), PyLong_FromLongLong(value));
     return dict.release();
   });
 }
-PyObject* resetPeakStats(PyObject*, PyObject* index) {
+template <auto kDo>
+PyObject* done(PyObject*, PyObject* index) {
   return guarded([&]() -> PyObject* {
-    gpuAt(index).resetPeakStats();
-    Py_RETURN_NONE;
-  });
-}
-PyObject* resetAccumulatedStats(PyObject*, PyObject* index) {
-  return guarded([&]() -> PyObject* {
-    gpuAt(index).resetAccumulatedStats();
-    Py_RETURN_NONE;
-  });
-}
-PyObject* emptyCache(PyObject*, PyObject* index) {
-  return guarded([&]() -> PyObject* {
-    gpuAt(index).emptyCache();
+    (gpuAt(index).*kDo)();
     Py_RETURN_NONE;
   });
 }
@@ -486,11 +475,14 @@ PyMethodDef functions[] = {
      "Keeps what the current stream of a GPU gets from now on, with memory of the pool of that number."},
     {"_gpu_end_capture", endCapture, METH_O, "Ends that; the graph."},
     {"_gpu_memory_info", memoryInfo, METH_O, "(free, total) bytes of a GPU."},
-    {"_gpu_memory_stats", memoryStats, METH_O, "Statistics of the allocator, by PyTorch's names."},
-    {"_gpu_reset_peak_stats", resetPeakStats, METH_O, "Peaks become what is there now."},
-    {"_gpu_reset_accumulated_stats", resetAccumulatedStats, METH_O, "Sums become 0."},
+    {"_gpu_memory_stats", statistics<&GpuControl::memoryStats>, METH_O, "Of the allocator, by PyTorch's names."},
+    {"_gpu_reset_peak_stats", done<&GpuControl::resetPeakStats>, METH_O, "Peaks become what is there now."},
+    {"_gpu_reset_accumulated_stats", done<&GpuControl::resetAccumulatedStats>, METH_O, "Sums become 0."},
+    {"_gpu_host_memory_stats", statistics<&GpuControl::hostMemoryStats>, METH_O, "Of page-locked memory."},
+    {"_gpu_reset_peak_host_stats", done<&GpuControl::resetPeakHostStats>, METH_O, "Peaks become what is there now."},
+    {"_gpu_reset_accumulated_host_stats", done<&GpuControl::resetAccumulatedHostStats>, METH_O, "Sums become 0."},
     {"_gpu_memory_snapshot", memorySnapshot, METH_O, "The segments of the allocator and their blocks."},
-    {"_gpu_empty_cache", emptyCache, METH_O, "Gives unused memory back to the driver."},
+    {"_gpu_empty_cache", done<&GpuControl::emptyCache>, METH_O, "Gives unused memory back to the driver."},
     {"_gpu_set_memory_fraction", setMemoryFraction, METH_VARARGS, "(index, fraction): what this process may take."},
     {"_gpu_new_pool", newPool, METH_VARARGS, "(index, id): memory of its own."},
     {"_gpu_choose_pool", choosePool, METH_VARARGS,

@@ -202,6 +202,10 @@ class GpuControl {
   /// Page-locked, aligned to 64 bytes at least. Freed, it is handed out again only when copies from and to it are done.
   virtual void* allocatePinned(std::size_t bytes) = 0;
   virtual void freePinned(void* memory) noexcept = 0;
+  /// By the names of PyTorch's host_memory_stats: `allocations.current`, ... Of all devices.
+  virtual std::vector<std::pair<std::string, std::int64_t>> hostMemoryStats() = 0;
+  virtual void resetPeakHostStats() = 0;
+  virtual void resetAccumulatedHostStats() = 0;
   /// Does the address lie in such memory?
   virtual bool isPinned(const void* memory) = 0;
   /// Queue a copy and do not wait: the host's memory, which must be pinned, is read or written later.

@@ -7,7 +7,9 @@ taped with one value keeps it. The other flags may be set and change nothing.
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 
 from tandem import _C
 
@@ -51,6 +53,35 @@ def flash_sdp_enabled() -> bool:
 
 def enable_flash_sdp(enabled: bool) -> None:
     """Does nothing: which kernel computes attention changes no result."""
+
+
+@contextlib.contextmanager
+def sdp_kernel(
+    enable_flash: bool = True,
+    enable_math: bool = True,
+    enable_mem_efficient: bool = True,
+    enable_cudnn: bool = True,
+) -> Iterator[None]:
+    """A `with` block of older programs that names the ways to compute attention, as `nn.attention.sdpa_kernel` does,
+    which changes no result. RuntimeError where none is left.
+
+    >>> import tandem
+    >>> with tandem.backends.cuda.sdp_kernel(enable_flash=False):
+    ...     pass
+    """
+    if not (enable_flash or enable_math or enable_mem_efficient or enable_cudnn):
+        raise RuntimeError("sdp_kernel: no way to compute attention is left")
+    yield
+
+
+def is_flash_attention_available() -> bool:
+    """Does attention need no memory for its scores? True: ours does not.
+
+    >>> import tandem
+    >>> tandem.backends.cuda.is_flash_attention_available()
+    True
+    """
+    return True
 
 
 mem_efficient_sdp_enabled = math_sdp_enabled = cudnn_sdp_enabled = flash_sdp_enabled

@@ -167,6 +167,17 @@ def get_arch_list() -> list[str]:
     return sorted({_C._gpu_properties(k)["architecture"] for k in range(device_count())})
 
 
+def get_gencode_flags() -> str:
+    """Those architectures, as options of NVCC.
+
+    >>> import tandem
+    >>> tandem.cuda.get_gencode_flags() if tandem.cuda.is_available() else ""  # doctest: +SKIP
+    '-gencode compute=compute_90,code=sm_90'
+    """
+    numbers = (name.partition("_")[2] for name in get_arch_list())
+    return " ".join(f"-gencode compute=compute_{n},code=sm_{n}" for n in numbers)
+
+
 def can_device_access_peer(device: Device, peer_device: Device) -> bool:
     """Can kernels of a GPU reach the memory of another one?"""
     name = "can_device_access_peer"

@@ -8,7 +8,7 @@ from tandem import _C
 from tandem.cuda._devices import Device, fail_without, index_of, is_available, synchronize
 from tandem.cuda.memory import mem_get_info
 
-__all__ = ["check_error", "cudart", "get_sync_debug_mode", "set_sync_debug_mode"]
+__all__ = ["CudaError", "check_error", "cudart", "get_sync_debug_mode", "set_sync_debug_mode"]
 
 _MODES = {"default": 0, "warn": 1, "error": 2}
 
@@ -45,6 +45,23 @@ def get_sync_debug_mode() -> int:
     return int(_C._gpu_get_sync_debug())
 
 
+def _of_driver(function: str) -> int:
+    """Calls a function without parameters of the driver that is open."""
+    import ctypes
+    import os
+
+    synchronize()  # work of before is no part of it; and this thread is one of the device's from then on
+    library = ctypes.CDLL(os.environ.get("TANDEM_CUDA_DRIVER") or "libcuda.so.1")
+    return int(getattr(library, function)())
+
+
+class CudaError(RuntimeError):
+    """A function of CUDA's runtime failed, with this code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"{_Runtime.cudaGetErrorString(code)} ({int(code)})")
+
+
 class _Runtime:
     """What `cudart()` gives: functions of CUDA's runtime by their names; 0 is success."""
 
@@ -58,6 +75,14 @@ class _Runtime:
         return 0
 
     @staticmethod
+    def cudaProfilerStart() -> int:  # noqa: N802
+        return _of_driver("cuProfilerStart")
+
+    @staticmethod
+    def cudaProfilerStop() -> int:  # noqa: N802
+        return _of_driver("cuProfilerStop")
+
+    @staticmethod
     def cudaGetErrorString(error: int) -> str:  # noqa: N802
         return "no error" if int(error) == 0 else f"CUDA error {int(error)}"
 
@@ -65,14 +90,13 @@ class _Runtime:
         if not name.startswith("cuda"):
             raise AttributeError(name)
         raise NotImplementedError(
-            f"tandem.cuda.cudart().{name}: functions of CUDA's runtime are called by the runtime of Tandem; "
-            "a profiler is started from outside, as by `nsys profile`"
+            f"tandem.cuda.cudart().{name}: functions of CUDA's runtime are called by the runtime of Tandem"
         )
 
 
 def cudart() -> _Runtime:
     """CUDA's runtime, as far as it is asked: `cudaMemGetInfo(device)`, `cudaDeviceSynchronize()`,
-    `cudaGetErrorString(code)`. RuntimeError where there is no GPU.
+    `cudaProfilerStart()`, `cudaProfilerStop()`, `cudaGetErrorString(code)`. RuntimeError where there is no GPU.
 
     >>> import tandem
     >>> tandem.cuda.cudart().cudaMemGetInfo(0) if tandem.cuda.is_available() else None  # doctest: +SKIP
@@ -84,13 +108,13 @@ def cudart() -> _Runtime:
 
 
 def check_error(res: int) -> None:
-    """RuntimeError where a result of `cudart()`'s functions is an error.
+    """CudaError, a RuntimeError, where a result of `cudart()`'s functions is an error.
 
     >>> import tandem
     >>> tandem.cuda.check_error(0)
     """
     if int(res) != 0:
-        raise RuntimeError(f"CUDA error {int(res)}")
+        raise CudaError(res)
 
 
 def device_memory_used(device: Device = None) -> int:

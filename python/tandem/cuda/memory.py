@@ -14,12 +14,20 @@ from typing import Any
 
 from tandem import _C
 from tandem.cuda._devices import Device, index_of, is_available
+from tandem.cuda._nvml import list_gpu_processes, memory_usage
 
 __all__ = [
+    "CUDAPluggableAllocator",
     "MemPool",
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
+    "change_current_allocator",
     "empty_cache",
     "get_allocator_backend",
     "get_per_process_memory_fraction",
+    "host_memory_stats",
+    "host_memory_stats_as_nested_dict",
+    "list_gpu_processes",
     "max_memory_allocated",
     "max_memory_cached",
     "max_memory_reserved",
@@ -32,13 +40,14 @@ __all__ = [
     "memory_stats_as_nested_dict",
     "memory_summary",
     "memory_usage",
+    "reset_accumulated_host_memory_stats",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
     "reset_max_memory_cached",
+    "reset_peak_host_memory_stats",
     "reset_peak_memory_stats",
     "set_per_process_memory_fraction",
     "use_mem_pool",
-    "utilization",
 ]
 
 _pools = itertools.count(1)  # their numbers, of graphs too
@@ -64,8 +73,12 @@ def memory_stats(device: Device = None) -> dict[str, Any]:
 
 def memory_stats_as_nested_dict(device: Device = None) -> dict[str, Any]:
     """`memory_stats`, as dicts of dicts."""
+    return _nested(memory_stats(device))
+
+
+def _nested(stats: dict[str, Any]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
-    for name, value in memory_stats(device).items():
+    for name, value in stats.items():
         *path, last = name.split(".")
         inner = nested
         for part in path:
@@ -117,6 +130,50 @@ def reset_accumulated_memory_stats(device: Device = None) -> None:
         _C._gpu_reset_accumulated_stats(k)
 
 
+def host_memory_stats() -> dict[str, Any]:
+    """Statistics of page-locked memory of the host by PyTorch's names; empty before a GPU was used.
+
+    `allocations` and `allocated_bytes` are what the driver gave, `active_requests` and `active_bytes` what of it is in
+    use, each with `current`, `peak`, `allocated` and `freed`. There are no times.
+
+    >>> import tandem
+    >>> tandem.cuda.host_memory_stats()["active_bytes.current"]  # doctest: +SKIP
+    512
+    """
+    known = _C._gpu_host_memory_stats(0) if _C._other_devices() and is_available() else {}
+    return OrderedDict(sorted(known.items()))
+
+
+def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+    """`host_memory_stats`, as dicts of dicts.
+
+    >>> import tandem
+    >>> tandem.cuda.host_memory_stats_as_nested_dict()["active_bytes"]["current"]  # doctest: +SKIP
+    512
+    """
+    return _nested(host_memory_stats())
+
+
+def reset_peak_host_memory_stats() -> None:
+    """Peaks of page-locked memory become what is there now.
+
+    >>> import tandem
+    >>> tandem.cuda.reset_peak_host_memory_stats()
+    """
+    if _C._other_devices() and is_available():
+        _C._gpu_reset_peak_host_stats(0)
+
+
+def reset_accumulated_host_memory_stats() -> None:
+    """Sums over the life of the process become 0.
+
+    >>> import tandem
+    >>> tandem.cuda.reset_accumulated_host_memory_stats()
+    """
+    if _C._other_devices() and is_available():
+        _C._gpu_reset_accumulated_host_stats(0)
+
+
 def empty_cache() -> None:
     """Give memory that is cached and unused back to the driver, of all GPUs that were used; also page-locked memory of
     the host. Does nothing without a GPU."""
@@ -145,6 +202,62 @@ def get_allocator_backend() -> str:
     'native'
     """
     return "native"
+
+
+_held: dict[int, Any] = {}  # what `caching_allocator_alloc` gave, by address
+
+
+def caching_allocator_alloc(size: int, device: Device = None, stream: Any = None) -> int:
+    """The address of `size` bytes of a GPU from the allocator of tensors, for another library, until
+    `caching_allocator_delete`.
+
+    Args:
+        stream: a Stream, or a driver's handle, whose work uses the memory; the current one where it is left out.
+
+    >>> import tandem
+    >>> address = tandem.cuda.caching_allocator_alloc(1024)  # doctest: +SKIP
+    >>> tandem.cuda.caching_allocator_delete(address)  # doctest: +SKIP
+    """
+    import tandem
+    from tandem.cuda.streams import ExternalStream, Stream
+    from tandem.cuda.streams import stream as in_stream
+
+    index = index_of(device, "caching_allocator_alloc")
+    if stream is not None and not isinstance(stream, Stream):
+        if not isinstance(stream, int):
+            raise TypeError(
+                "Invalid type for stream argument, must be `torch.cuda.Stream` or `int` representing a pointer to a "
+                f"existing stream, not {type(stream).__name__}"
+            )
+        stream = ExternalStream(stream, index)
+    with in_stream(stream):
+        memory = tandem.empty(size, dtype=tandem.uint8, device=f"cuda:{index}")
+    address = int(memory.data_ptr())
+    if size > 0:
+        _held[address] = memory
+    return address
+
+
+def caching_allocator_delete(mem_ptr: int) -> None:
+    """Gives memory of `caching_allocator_alloc` back; RuntimeError for another address.
+
+    >>> import tandem
+    >>> tandem.cuda.caching_allocator_delete(0)
+    """
+    if mem_ptr != 0 and _held.pop(mem_ptr, None) is None:
+        raise RuntimeError(f"invalid device pointer: {mem_ptr:#x} was not given by caching_allocator_alloc")
+
+
+def change_current_allocator(allocator: Any) -> None:
+    """NotImplementedError: memory comes from the allocator of the runtime."""
+    raise NotImplementedError("tandem.cuda.change_current_allocator: memory comes from the allocator of the runtime")
+
+
+class CUDAPluggableAllocator:
+    """NotImplementedError: memory comes from the allocator of the runtime."""
+
+    def __init__(self, *args: Any) -> None:
+        raise NotImplementedError("tandem.cuda.CUDAPluggableAllocator: memory comes from the allocator of the runtime")
 
 
 class MemPool:
@@ -186,17 +299,6 @@ def mem_get_info(device: Device = None) -> tuple[int, int]:
     """(free, total) bytes of a GPU, whoever uses it."""
     free, total = _C._gpu_memory_info(index_of(device, "mem_get_info"))
     return free, total
-
-
-def memory_usage(device: Device = None) -> int:
-    """The percentage of a GPU's memory that is in use."""
-    free, total = mem_get_info(device)
-    return round(100 * (total - free) / total)
-
-
-def utilization(device: Device = None) -> int:
-    """NotImplementedError: how busy a GPU is, NVIDIA's `nvidia-smi` says."""
-    raise NotImplementedError("tandem.cuda.utilization: not part of Tandem; nvidia-smi shows how busy a GPU is")
 
 
 def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list[dict[str, Any]]:
@@ -272,3 +374,26 @@ def memory_summary(device: Device = None, abbreviated: bool = False) -> str:
             values = (shown(name, stats[f"{name}.{pool}.{kind}"]) for kind in kinds)
             lines.append(f"{inner or title:24}" + "".join(f"{v:>14}" for v in values))
     return "\n".join(lines) + "\n"
+
+
+# ---- what programs call to look at a snapshot in PyTorch's viewer
+
+
+def _record_memory_history(enabled: Any = "all", *args: Any, **kwargs: Any) -> None:
+    """Accepted: where memory was allocated is kept nowhere, and `_snapshot` has what there is."""
+
+
+def _snapshot(device: Device = None) -> dict[str, Any]:
+    return {
+        "segments": memory_snapshot(),
+        "device_traces": [[] for _ in range(_C._device_count("cuda"))],
+        "allocator_settings": {},
+        "external_annotations": [],
+    }
+
+
+def _dump_snapshot(filename: str = "dump_snapshot.pickle") -> None:
+    import pickle
+
+    with open(filename, "wb") as file:
+        pickle.dump(_snapshot(), file)

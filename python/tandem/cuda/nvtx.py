@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 
@@ -38,9 +39,14 @@ def mark(msg: str) -> None:
 
 
 @contextlib.contextmanager
-def range(msg: str) -> Iterator[None]:  # noqa: A001
-    """A `with` block that is a range."""
-    range_push(msg)
+def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:  # noqa: A001
+    """A `with` block, or a decorator, that is a range; `msg` is formatted with what else is given.
+
+    >>> import tandem
+    >>> with tandem.cuda.nvtx.range("step {}", 3):
+    ...     pass
+    """
+    range_push(msg.format(*args, **kwargs))
     try:
         yield
     finally:

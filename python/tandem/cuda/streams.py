@@ -113,6 +113,17 @@ class ExternalStream(Stream):
         self.priority = 0
 
 
+def get_stream_from_external(data_ptr: int, device: Device = None) -> Stream:
+    """The stream of a driver's handle (an integer) that another library has made, which must keep it.
+
+    >>> import tandem
+    >>> handle = tandem.cuda.Stream().cuda_stream  # doctest: +SKIP
+    >>> tandem.cuda.get_stream_from_external(handle).device  # doctest: +SKIP
+    device(type='cuda', index=0)
+    """
+    return ExternalStream(data_ptr, device)
+
+
 class DeviceEvent:
     """A place in a stream, of whichever device the stream is: `tandem.Event`.
 

@@ -168,6 +168,9 @@ int CudaExecutor::indexOf(const void* memory) {
       driver().pointerGetAttribute(&ordinal, kPointerDeviceOrdinal, std::bit_cast<DevicePointer>(memory));
   return result == kSuccess ? ordinal : -1;
 }
+std::vector<std::pair<std::string, std::int64_t>> CudaExecutor::hostMemoryStats() { return pinnedMemory().stats(); }
+void CudaExecutor::resetPeakHostStats() { pinnedMemory().resetPeaks(); }
+void CudaExecutor::resetAccumulatedHostStats() { pinnedMemory().resetAccumulated(); }
 bool CudaExecutor::isPinned(const void* memory) { return pinnedMemory().holds(memory); }
 
 void CudaExecutor::copyFromPinned(void* to, const void* from, std::size_t bytes, Stream& stream) {

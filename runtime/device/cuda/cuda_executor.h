@@ -50,6 +50,9 @@ class CudaExecutor final : public Executor, public GpuControl {
   std::vector<std::pair<std::string, std::int64_t>> memoryStats() override { return gpu_.memory.stats(); }
   void resetPeakStats() override { gpu_.memory.resetPeaks(); }
   void resetAccumulatedStats() override { gpu_.memory.resetAccumulated(); }
+  std::vector<std::pair<std::string, std::int64_t>> hostMemoryStats() override;
+  void resetPeakHostStats() override;
+  void resetAccumulatedHostStats() override;
   std::vector<GpuSegment> memorySnapshot() override { return gpu_.memory.snapshot(); }
   void setMemoryFraction(double fraction) override;
   std::shared_ptr<void> makePool(std::uint64_t id) override;

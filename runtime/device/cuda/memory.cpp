@@ -63,12 +63,6 @@ bool DeviceMemory::Smaller::operator()(const Block* a, const Block* b) const {
          std::tuple(std::bit_cast<std::uintptr_t>(b->segment->stream), b->bytes, b->address);
 }
 
-void DeviceMemory::Stat::add(std::int64_t n) {
-  current += n;
-  peak = std::max(peak, current);
-  (n > 0 ? allocated : freed) += n > 0 ? n : -n;
-}
-
 void DeviceMemory::count(Count what, bool large, std::int64_t n) {
   stats_[what][0].add(n);
   stats_[what][large ? 2 : 1].add(n);
@@ -380,14 +374,7 @@ std::vector<std::pair<std::string, std::int64_t>> DeviceMemory::stats() {
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<std::string, std::int64_t>> found;
   for (std::size_t k = 0; k < kCounts; ++k) {
-    for (std::size_t p = 0; p < 3; ++p) {
-      const std::string name = strcat(kNames[k], ".", kPools[p], ".");
-      const Stat& s = stats_[k][p];
-      found.emplace_back(name + "current", s.current);
-      found.emplace_back(name + "peak", s.peak);
-      found.emplace_back(name + "allocated", s.allocated);
-      found.emplace_back(name + "freed", s.freed);
-    }
+    for (std::size_t p = 0; p < 3; ++p) stats_[k][p].tell(strcat(kNames[k], ".", kPools[p]), found);
   }
   found.emplace_back("num_alloc_retries", retries_);
   found.emplace_back("num_ooms", outOfMemories_);
@@ -400,13 +387,13 @@ std::vector<std::pair<std::string, std::int64_t>> DeviceMemory::stats() {
 void DeviceMemory::resetPeaks() {
   const std::lock_guard lock(mutex_);
   for (auto& pools : stats_)
-    for (Stat& s : pools) s.peak = s.current;
+    for (Stat& s : pools) s.resetPeak();
 }
 
 void DeviceMemory::resetAccumulated() {
   const std::lock_guard lock(mutex_);
   for (auto& pools : stats_)
-    for (Stat& s : pools) s.allocated = s.freed = 0;
+    for (Stat& s : pools) s.resetAccumulated();
   retries_ = outOfMemories_ = fromDriver_ = toDriver_ = waits_ = 0;
 }
 

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "runtime/device/cuda/driver.h"
+#include "runtime/device/cuda/stat.h"
 #include "runtime/device/gpu_control.h"
 
 namespace tandem::cuda {
@@ -102,10 +103,6 @@ class DeviceMemory {
   };
 
  private:
-  struct Stat {
-    std::int64_t current = 0, peak = 0, allocated = 0, freed = 0;
-    void add(std::int64_t n);
-  };
   enum Count {
     kAllocation,
     kSegment,

@@ -35,13 +35,28 @@ void* PinnedMemory::allocate(std::size_t bytes, Gpu& gpu) {
     void* memory = free.back();
     free.pop_back();
     find(memory)->second.isFreed = false;
+    count(1, static_cast<std::int64_t>(size));
     return memory;
   }
   gpu.use();
   void* memory = nullptr;
   check(driver().memHostAlloc(&memory, size, kHostAllocPortable), "allocating page-locked memory of the host");
   blocks_.emplace(std::bit_cast<std::uintptr_t>(memory), Block{size, {}});
+  blocksHeld_.add(1);
+  bytesHeld_.add(static_cast<std::int64_t>(size));
+  count(1, static_cast<std::int64_t>(size));
   return memory;
+}
+
+void PinnedMemory::count(std::int64_t blocks, std::int64_t bytes) {
+  blocksActive_.add(blocks);
+  bytesActive_.add(bytes);
+}
+
+/// Nothing uses the block any more.
+void PinnedMemory::release(Blocks::iterator it) {
+  free_[it->second.bytes].push_back(std::bit_cast<void*>(it->first));
+  count(-1, -static_cast<std::int64_t>(it->second.bytes));
 }
 
 PinnedMemory::Blocks::iterator PinnedMemory::find(const void* memory) {
@@ -100,7 +115,7 @@ void PinnedMemory::await(Blocks::iterator it) noexcept {
     }
     block.users.clear();
     if (block.awaited == 0) {
-      free_[block.bytes].push_back(std::bit_cast<void*>(it->first));
+      release(it);
     } else {
       awaitedBytes_ += block.bytes;
     }
@@ -123,7 +138,7 @@ void PinnedMemory::lookAtEvents(bool wait) {
     Block& block = first.block->second;
     if (--block.awaited > 0) continue;
     awaitedBytes_ -= block.bytes;
-    free_[block.bytes].push_back(std::bit_cast<void*>(first.block->first));
+    release(first.block);
   }
 }
 
@@ -134,9 +149,33 @@ void PinnedMemory::emptyCache() {
     for (void* memory : free) {
       driver().memFreeHost(memory);
       blocks_.erase(std::bit_cast<std::uintptr_t>(memory));
+      blocksHeld_.add(-1);
+      bytesHeld_.add(-static_cast<std::int64_t>(bytes));
     }
     free.clear();
   }
+}
+
+std::vector<std::pair<std::string, std::int64_t>> PinnedMemory::stats() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<std::string, std::int64_t>> found;
+  blocksHeld_.tell("allocations", found);
+  bytesHeld_.tell("allocated_bytes", found);
+  blocksActive_.tell("active_requests", found);
+  bytesActive_.tell("active_bytes", found);
+  found.emplace_back("num_host_alloc", blocksHeld_.allocated);
+  found.emplace_back("num_host_free", blocksHeld_.freed);
+  return found;
+}
+
+void PinnedMemory::resetPeaks() {
+  const std::lock_guard lock(mutex_);
+  for (Stat* s : {&blocksHeld_, &bytesHeld_, &blocksActive_, &bytesActive_}) s->resetPeak();
+}
+
+void PinnedMemory::resetAccumulated() {
+  const std::lock_guard lock(mutex_);
+  for (Stat* s : {&blocksHeld_, &bytesHeld_, &blocksActive_, &bytesActive_}) s->resetAccumulated();
 }
 
 }  // namespace tandem::cuda

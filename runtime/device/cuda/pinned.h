@@ -8,10 +8,13 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "runtime/device/cuda/driver.h"
+#include "runtime/device/cuda/stat.h"
 
 namespace tandem::cuda {
 
@@ -33,6 +36,11 @@ class PinnedMemory {
   /// Gives what is free back to the system.
   void emptyCache();
 
+  /// By the names of PyTorch's host_memory_stats.
+  [[nodiscard]] std::vector<std::pair<std::string, std::int64_t>> stats();
+  void resetPeaks();
+  void resetAccumulated();
+
  private:
   struct User {
     Gpu* gpu;
@@ -50,6 +58,8 @@ class PinnedMemory {
   Blocks::iterator find(const void* memory);
   void letGo(const void* memory) noexcept;
   // With the mutex held.
+  void count(std::int64_t blocks, std::int64_t bytes);
+  void release(Blocks::iterator it);
   void await(Blocks::iterator it) noexcept;
   void lookAtEvents(bool wait);
 
@@ -64,6 +74,8 @@ class PinnedMemory {
   std::deque<Awaited> awaited_;
   std::vector<Blocks::iterator> untilCaptured_;  // whose events cannot be recorded while a stream is captured
   std::size_t awaitedBytes_ = 0;
+  // What the driver gave, and of that what is in use.
+  Stat blocksHeld_, bytesHeld_, blocksActive_, bytesActive_;
 };
 
 /// The one of the process.

@@ -31,6 +31,7 @@ def emulate() -> None:
         ("TANDEM_CUSOLVER", "libtandem_emulated_cusolver.so"),
         ("TANDEM_NCCL", "libtandem_emulated_nccl.so"),
         ("TANDEM_CUDNN", "libtandem_emulated_cudnn.so"),
+        ("TANDEM_NVML", "libtandem_emulated_nvml.so"),
     ):
         if (libraries() / name).exists():
             os.environ.setdefault(variable, str(libraries() / name))
