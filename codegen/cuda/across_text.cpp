@@ -50,7 +50,7 @@ class AcrossLoops {
     enterAlong();
     for (int stage = 0; stage < schedule_.stages(); ++stage) {
       k_.computeUniform(stage);
-      const std::vector<std::size_t> outputs = outputsOf(stage);
+      const std::vector<std::size_t> outputs = outputsOf(k_, stage);
       if (!schedule_.reductions(stage).empty())
         writeReductions(stage, outputs);
       else if (!outputs.empty())
@@ -67,24 +67,6 @@ class AcrossLoops {
   }
 
  private:
-  /// One reduction, and the names of what it keeps: of each lane of a thread, and the result.
-  struct Running {
-    std::size_t id;
-    std::size_t operand;
-    Combiner combiner;
-    std::string lanes;
-    std::string second;  // of level 2
-    std::string total;
-  };
-
-  /// The elementwise outputs stored in `stage`.
-  [[nodiscard]] std::vector<std::size_t> outputsOf(int stage) const {
-    std::vector<std::size_t> outputs;
-    for (std::size_t o = 0; stage == schedule_.storeStage() && o < k_.signature.outputs.size(); ++o)
-      if (k_.signature.outputs[o].operand.access != Access::Zero) outputs.push_back(o);
-    return outputs;
-  }
-
   void eachLane() {
     b_.line("#pragma unroll");
     b_.open(std::string(kEachLane));
@@ -112,13 +94,10 @@ class AcrossLoops {
   }
 
   void writeReductions(int stage, const std::vector<std::size_t>& outputs) {
-    std::vector<Running> running;
-    for (std::size_t id : schedule_.reductions(stage)) {
-      const KernelStep& step = k_.signature.steps[id - schedule_.firstStep()];
-      Running r{id, step.operands[0], {combinerOf(step.op), step.dtype}, {}, {}, {}};
+    std::vector<Running> running = reductionsOf(k_, stage);
+    for (Running& r : running) {
       r.second = lanes(r);
       r.total = b_.variable(r.combiner.type(), ofNothing(b_, r.combiner).code).code;
-      running.push_back(std::move(r));
     }
     b_.open("for (long long block = 0; block < blocks; ++block)");
     for (Running& r : running) r.lanes = lanes(r);
@@ -138,7 +117,7 @@ class AcrossLoops {
     b_.open("if (blocks > 1)");
     for (const Running& r : running) halve(r.total, r.second, r);
     b_.close();
-    for (const Running& r : running) k_.setValue(r.id, r.combiner.leave(b_, {r.total, r.combiner.type()}));
+    finish(k_, running);
   }
 
   std::string lanes(const Running& r) {

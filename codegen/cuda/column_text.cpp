@@ -33,26 +33,13 @@ class ColumnLoops {
   }
 
  private:
-  /// One reduction, and the names of what it keeps.
-  struct Running {
-    std::size_t id;
-    std::size_t operand;
-    Combiner combiner;
-    std::string second;  // of level 2: the lane's accumulator
-    std::string total;   // the result, in the threads of every lane
-    std::string lanes;   // of level 1
-  };
-
   void writeReductions(int stage) {
-    std::vector<Running> running;
+    std::vector<Running> running = reductionsOf(k_, stage);
     std::vector<std::size_t> targets;
-    for (std::size_t id : schedule_.reductions(stage)) {
-      const KernelStep& step = k_.signature.steps[id - schedule_.firstStep()];
-      Running r{id, step.operands[0], {combinerOf(step.op), step.dtype}, {}, {}, {}};
+    for (Running& r : running) {
       r.second = b_.variable(r.combiner.type(), identity(b_, r.combiner).code).code;
       r.total = b_.variable(r.combiner.type(), ofNothing(b_, r.combiner).code).code;
       targets.push_back(r.operand);
-      running.push_back(std::move(r));
     }
     if (running.empty()) return;
     const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
@@ -80,7 +67,7 @@ class ColumnLoops {
     b_.open("if (blocks > 1)");
     for (const Running& r : running) halve(r.total, r.second, r);
     b_.close();
-    for (const Running& r : running) k_.setValue(r.id, r.combiner.leave(b_, {r.total, r.combiner.type()}));
+    finish(k_, running);
   }
 
   /// One value of the lanes' `from`, by halving, into `to` of every lane.

@@ -97,6 +97,22 @@ class KernelText {
   std::vector<Text> values_;
 };
 
+/// One reduction of a stage, and the names of what its loops keep for it.
+struct Running {
+  std::size_t id;  // of the step
+  std::size_t operand;
+  Combiner combiner;
+  std::string lanes{};   // of level 1
+  std::string second{};  // of level 2
+  std::string total{};   // the result, in every thread that shares a row or column
+};
+/// Those of a stage, without names.
+std::vector<Running> reductionsOf(const KernelText& kernel, int stage);
+/// Has their results be the values of their steps.
+void finish(KernelText& kernel, const std::vector<Running>& running);
+/// The elementwise outputs stored in `stage`.
+std::vector<std::size_t> outputsOf(const KernelText& kernel, int stage);
+
 /// The identity of a reduction, and what reducing no element gives.
 Text identity(TextBuilder& b, const Combiner& combiner);
 Text ofNothing(TextBuilder& b, const Combiner& combiner);

@@ -29,24 +29,12 @@ class RowLoops {
   }
 
  private:
-  /// Everything one reduction keeps while its stage runs: names.
-  struct Running {
-    std::size_t id;  // of the reduce step
-    std::size_t operand;
-    Combiner combiner;
-    std::string lanes;   // the lane's accumulator
-    std::string second;  // of level 2
-    std::string third;
-    std::string total;  // the result
-    std::string parts;  // shared: the results of a round's blocks
-  };
-
   void writeElements() {
     TANDEM_CHECK(schedule_.stages() == 1 && schedule_.reductions(0).empty(),
                  "a reduction in a kernel without rows: ", k_.signature.text());
     k_.enterRow({}, "");
     k_.computeUniform(0);
-    const std::vector<std::size_t> outputs = outputsOf(0);
+    const std::vector<std::size_t> outputs = outputsOf(k_, 0);
     const int width = k_.widthFor(outputs);
     b_.statement("const long long threads = (long long)gridDim.x * blockDim.x");
     b_.open(strcat("for (long long i = begin + ((long long)blockIdx.x * blockDim.x + threadIdx.x) * ", width,
@@ -58,7 +46,7 @@ class RowLoops {
 
   /// Rows without reductions: every thread takes a chunk of one.
   void writeChunks() {
-    const std::vector<std::size_t> outputs = outputsOf(schedule_.storeStage());
+    const std::vector<std::size_t> outputs = outputsOf(k_, schedule_.storeStage());
     const int width = widthInRow(outputs);
     b_.statement(strcat("const long long chunks = (n + ", width - 1, ") / ", width));
     b_.statement("const long long threads = (long long)gridDim.x * blockDim.x");
@@ -117,7 +105,8 @@ class RowLoops {
     b_.statement("const long long base = row * n");
     k_.setIndexBase("base");
     k_.computeUniform(0);
-    const std::vector<Running> running = start(0, false);
+    std::vector<Running> running = reductionsOf(k_, 0);
+    startLanes(running);
     writeBlock(0, running);
     for (const Running& r : running) k_.setValue(r.id, r.combiner.leave(b_, {r.lanes, r.combiner.type()}));
     b_.open("if (lane == 0)");
@@ -139,15 +128,6 @@ class RowLoops {
     return std::ranges::any_of(k_.signature.outputs,
                                [](const KernelOutput& o) { return o.operand.access == Access::Zero; });
   }
-  /// The elementwise outputs stored in `stage`.
-  [[nodiscard]] std::vector<std::size_t> outputsOf(int stage) const {
-    std::vector<std::size_t> outputs;
-    if (stage != schedule_.storeStage() || k_.signature.kind == KernelKind::Partial) return outputs;
-    for (std::size_t o = 0; o < k_.signature.outputs.size(); ++o) {
-      if (k_.signature.outputs[o].operand.access != Access::Zero) outputs.push_back(o);
-    }
-    return outputs;
-  }
   /// The width is wanted before the row is entered, on whose values it depends: these are written to be forgotten.
   int widthInRow(const std::vector<std::size_t>& outputs) {
     const TextBuilder before = b_;
@@ -160,7 +140,7 @@ class RowLoops {
 
   /// A pass over the row that only stores.
   void writePass(int stage) {
-    const std::vector<std::size_t> outputs = outputsOf(stage);
+    const std::vector<std::size_t> outputs = outputsOf(k_, stage);
     const int width = k_.widthFor(outputs);
     b_.open(strcat("for (long long i = (long long)threadIdx.x * ", width, "; i < n; i += (long long)blockDim.x * ",
                    width, ")"));
@@ -169,50 +149,54 @@ class RowLoops {
     b_.close();
   }
 
-  std::vector<Running> start(int stage, bool levels) {
-    std::vector<Running> running;
-    for (std::size_t id : schedule_.reductions(stage)) {
-      const KernelStep& step = k_.signature.steps[id - schedule_.firstStep()];
-      Running r{id, step.operands[0], {combinerOf(step.op), step.dtype}, {}, {}, {}, {}, {}};
+  /// What is kept for reductions of rows of several blocks: of level 3, and in shared memory the results of a round's.
+  struct Levels {
+    std::vector<std::string> third, parts;
+  };
+  Levels startLevels(std::vector<Running>& running) {
+    Levels kept;
+    for (Running& r : running) {
       const DType t = r.combiner.type();
-      if (levels) {
-        r.second = b_.variable(t, identity(b_, r.combiner).code).code;
-        r.third = b_.variable(t, identity(b_, r.combiner).code).code;
-        r.total = b_.variable(t, ofNothing(b_, r.combiner).code).code;
-        r.parts = b_.fresh("parts");
-        b_.statement(strcat("__shared__ ", cudaType(t), " ", r.parts, "[", tandem::cuda::kMostRows, "][32]"));
-      } else {
-        r.lanes = b_.variable(t, identity(b_, r.combiner).code).code;
-      }
-      running.push_back(std::move(r));
+      r.second = b_.variable(t, identity(b_, r.combiner).code).code;
+      kept.third.push_back(b_.variable(t, identity(b_, r.combiner).code).code);
+      r.total = b_.variable(t, ofNothing(b_, r.combiner).code).code;
+      kept.parts.push_back(b_.fresh("parts"));
+      b_.statement(strcat("__shared__ ", cudaType(t), " ", kept.parts.back(), "[", tandem::cuda::kMostRows, "][32]"));
     }
-    return running;
+    return kept;
+  }
+  void startLanes(std::vector<Running>& running) {
+    for (Running& r : running) r.lanes = b_.variable(r.combiner.type(), identity(b_, r.combiner).code).code;
   }
 
   void writeReductions(int stage) {
-    std::vector<Running> running = start(stage, true);
+    std::vector<Running> running = reductionsOf(k_, stage);
+    const auto [third, parts] = startLevels(running);
     b_.open("for (long long round = 0; round < blocks; round += 32)");
     b_.open("for (long long block = round + warp; block < least(blocks, round + 32); block += warps)");
-    for (Running& r : running) r.lanes = b_.variable(r.combiner.type(), identity(b_, r.combiner).code).code;
+    startLanes(running);
     writeBlock(stage, running);
-    for (const Running& r : running) {
+    for (std::size_t k = 0; k < running.size(); ++k) {
+      const Running& r = running[k];
       b_.line(strcat("if (!several) ", r.total, " = ", r.lanes, ";"));
-      b_.line(strcat("else if (lane == 0) ", r.parts, "[threadIdx.y][block - round] = ", r.lanes, ";"));
+      b_.line(strcat("else if (lane == 0) ", parts[k], "[threadIdx.y][block - round] = ", r.lanes, ";"));
     }
     b_.close();
     b_.open("if (several)");
     barrier();
-    for (const Running& r : running) {
-      const Text next = b_.let(r.combiner.type(), strcat("lane < blocks - round ? ", r.parts,
+    for (std::size_t k = 0; k < running.size(); ++k) {
+      const Running& r = running[k];
+      const Text next = b_.let(r.combiner.type(), strcat("lane < blocks - round ? ", parts[k],
                                                          "[threadIdx.y][lane] : ", identity(b_, r.combiner).code));
       b_.assign(r.second, r.combiner.combine(b_, {r.second, r.combiner.type()}, next));
     }
     barrier();
     b_.open("if ((round + 32) % 4096 == 0 || round + 32 >= blocks)");
-    for (const Running& r : running) {
+    for (std::size_t k = 0; k < running.size(); ++k) {
+      const Running& r = running[k];
       halve(r.second, r);
       b_.open("if (lane == round / 4096 % 32)");
-      b_.assign(r.third, r.combiner.combine(b_, {r.third, r.combiner.type()}, {r.second, r.combiner.type()}));
+      b_.assign(third[k], r.combiner.combine(b_, {third[k], r.combiner.type()}, {r.second, r.combiner.type()}));
       b_.close();
       b_.assign(r.second, identity(b_, r.combiner));
     }
@@ -220,17 +204,17 @@ class RowLoops {
     b_.close();
     b_.close();
     b_.open("if (several && blocks > 0)");
-    for (const Running& r : running) {
-      halve(r.third, r);
-      b_.assign(r.total, {r.third, r.combiner.type()});
+    for (std::size_t k = 0; k < running.size(); ++k) {
+      halve(third[k], running[k]);
+      b_.assign(running[k].total, {third[k], running[k].combiner.type()});
     }
     b_.close();
-    for (const Running& r : running) k_.setValue(r.id, r.combiner.leave(b_, {r.total, r.combiner.type()}));
+    finish(k_, running);
   }
 
   /// Level 1 over `block` of the row: its partial result, in every lane. Also stores what the stage stores.
   void writeBlock(int stage, const std::vector<Running>& running) {
-    const std::vector<std::size_t> outputs = outputsOf(stage);
+    const std::vector<std::size_t> outputs = outputsOf(k_, stage);
     std::vector<std::size_t> targets;
     for (const Running& r : running) targets.push_back(r.operand);
     for (std::size_t o : outputs) targets.push_back(k_.signature.outputs[o].value);

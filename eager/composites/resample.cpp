@@ -5,6 +5,7 @@
 #include "eager/composites/spatial.h"
 #include "eager/helpers.h"
 #include "eager/memory_format.h"
+#include "runtime/lib/grid_modes.h"
 #include "runtime/lib/pool/taps.h"
 
 namespace tandem::ops {
@@ -116,9 +117,14 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
       fail("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes ",
            shapeText(input.shape()), " with dimension ", 2 + d, " being empty");
 
-  const std::int64_t modeNumber = mode == "bilinear" ? 0 : mode == "nearest" ? 1 : 2;
-  const std::int64_t paddingNumber = padding == "zeros" ? 0 : padding == "border" ? 1 : 2;
-  return grid_sample_plain(input, grid, modeNumber, paddingNumber, alignCorners);
+  const GridMode chosen = mode == "bilinear"  ? GridMode::Linear
+                          : mode == "nearest" ? GridMode::Nearest
+                                              : GridMode::Cubic;
+  const GridPadding outside = padding == "zeros"    ? GridPadding::Zeros
+                              : padding == "border" ? GridPadding::Border
+                                                    : GridPadding::Reflection;
+  return grid_sample_plain(input, grid, static_cast<std::int64_t>(chosen), static_cast<std::int64_t>(outside),
+                           alignCorners);
 }
 
 Tensor affine_grid(const Tensor& theta, DimsRef size, bool alignCorners) {

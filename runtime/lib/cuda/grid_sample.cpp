@@ -8,6 +8,7 @@
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
+#include "runtime/lib/grid_modes.h"
 
 namespace tandem::cuda::lib {
 namespace {
@@ -21,7 +22,7 @@ const Source& source() {
 /// The struct GridAxis of grid.inl.
 struct GridAxis {
   std::int64_t size, stride, unknown;
-  std::int32_t mode, padding, corners;
+  std::int32_t padding, corners;
 };
 /// The struct Sampling of grid_sample.cu.
 struct Sampling {
@@ -37,16 +38,15 @@ struct Call {
   Call(DimsRef image, const ArrayView& grid, AttrReader attrs)
       : element(typeName(grid.dtype)), dims(std::ssize(image) - 2), reach(0) {
     const std::size_t n = image.size() - 2;
-    const auto mode = static_cast<std::int32_t>(attrs.integer());
+    reach = reachOf(static_cast<GridMode>(attrs.integer()));
     const auto padding = static_cast<std::int32_t>(attrs.integer());
     const auto corners = static_cast<std::int32_t>(attrs.boolean());
-    reach = mode == 0 ? 2 : mode == 1 ? 1 : 4;
     s.batch = image[0];
     s.channels = image[1];
     s.plane = s.places = 1;
     for (std::size_t d = n; d-- > 0; s.plane *= image[2 + d]) {
       s.places *= grid.shape[1 + d];
-      s.axes[d] = {image[2 + d], s.plane, n == 2 ? 0 : image[2 + d] - 1, mode, padding, corners};
+      s.axes[d] = {image[2 + d], s.plane, n == 2 ? 0 : image[2 + d] - 1, padding, corners};
     }
   }
   [[nodiscard]] const Function& kernel(const char* name) const {

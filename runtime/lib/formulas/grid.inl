@@ -2,11 +2,11 @@
 // words stand before it. Each operator is one IEEE operation, as written. Places differ: what is chosen for them is no
 // branch, which would be guessed wrong.
 
-// One spatial dim, and how it is read. `mode`: 0 linear, 1 nearest, 2 cubic; `padding`: 0 zeros, 1 border, 2 reflection;
+// One spatial dim, and how it is read. `padding`: 0 zeros, 1 border, 2 reflection (runtime/lib/grid_modes.h);
 // `unknown`: the position that padding with elements brings NaN to.
 struct GridAxis {
   int64 size, stride, unknown;
-  int32 mode, padding, corners;
+  int32 padding, corners;
 };
 
 // The taps along a dim: positions (-1: outside), weights, and their slopes by the grid's coordinate.

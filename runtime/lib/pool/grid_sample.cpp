@@ -7,6 +7,7 @@
 #include "runtime/base/attrs.h"
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/clones.h"
+#include "runtime/lib/grid_modes.h"
 #include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/strided.h"
 
@@ -83,15 +84,14 @@ struct Sampling {
   /// Of an image of this shape.
   Sampling(DimsRef image, const ArrayView& grid, AttrReader attrs)
       : batch(image[0]), channels(image[1]), plane(numelOf(image.subspan(2))), places(1), dims(image.size() - 2) {
-    const auto mode = static_cast<std::int32_t>(attrs.integer());
+    reach = reachOf(static_cast<GridMode>(attrs.integer()));
     const auto padding = static_cast<std::int32_t>(attrs.integer());
     const auto corners = static_cast<std::int32_t>(attrs.boolean());
-    reach = mode == 0 ? 2 : mode == 1 ? 1 : 4;
     std::int64_t stride = 1;
     for (std::size_t d = dims; d-- > 0; stride *= image[2 + d]) {
       places *= grid.shape[1 + d];
       // As in PyTorch, whose images clip NaN to the first position and volumes to the last.
-      axes[d] = {image[2 + d], stride, dims == 2 ? 0 : image[2 + d] - 1, mode, padding, corners};
+      axes[d] = {image[2 + d], stride, dims == 2 ? 0 : image[2 + d] - 1, padding, corners};
     }
   }
   [[nodiscard]] std::int64_t blocks() const { return (places + kBlock - 1) / kBlock; }
