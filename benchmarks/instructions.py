@@ -1,14 +1,16 @@
-"""Instructions of three calls, counted by callgrind: a figure that a busy machine does not disturb.
+"""Instructions of a few calls, counted by callgrind: a figure that a busy machine does not disturb.
 
     instructions.py             compares with instructions.json; exits 1 if a call takes 3 % more than recorded
     instructions.py --record    writes instructions.json
 
 A call's count is the difference of two runs of different length over the difference of their lengths, so that start-up
-and compilation cancel. Counts belong to a Python version and an instruction set; both are recorded.
+and compilation cancel. On a GPU they are what the host does for a launch, with the emulated driver, which takes kernels
+and does not run them then. Counts belong to a Python version and an instruction set; both are recorded.
 """
 
 import argparse
 import json
+import os
 import platform
 import re
 import shutil
@@ -26,15 +28,29 @@ CALLS = {
     "a + b with tape": ("a, b = tandem.ones(1, requires_grad=True), tandem.ones(1)", "a + b"),
     "compiled call": ("a, f = tandem.ones(1), tandem.compile(lambda a: a + 1.0)", "f(a)"),
 }
+LIBRARIES = Path(__file__).parents[1] / "build" / os.environ.get("PRESET", "release") / "lib"
+DRIVER, NVRTC = (LIBRARIES / f"libtandem_emulated_{name}.so" for name in ("driver", "nvrtc"))
+# What is queued so far runs; then kernels are taken and not run.
+IDLE = f"tandem.cuda.synchronize(); import ctypes; ctypes.CDLL({str(DRIVER)!r}).tandemEmulatedIdle()"
+GPU_CALLS = {
+    "a + b on a GPU": ("a, b = (tandem.ones(1, device='cuda') for _ in range(2))", "a + b"),
+    "with tape on a GPU": ("a, b = (tandem.ones(1, device='cuda', requires_grad=True) for _ in range(2))", "a + b"),
+}
 
 
-def count(prepare, call, loops, cache):
-    """Instructions of a process that makes `loops` calls."""
+def count(prepare, call, loops, cache, then="pass"):
+    """Instructions of a process that makes `loops` calls, after one and what is done `then`."""
     # In a function, where names are quick to look up.
-    code = f"{SETUP}\ndef run():\n    {prepare}\n    {call}\n    for _ in range({loops}): {call}\ngc.disable()\nrun()\n"
+    code = (
+        f"{SETUP}\ndef run():\n    {prepare}\n    {call}\n    {then}\n    for _ in range({loops}): {call}\n"
+        "gc.disable()\nrun()\n"
+    )
     out = Path(cache) / "callgrind.out"
     command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable, "-c", code]
     environment = {"PYTHONHASHSEED": "0", "TANDEM_CACHE_DIR": cache, "PATH": "/usr/bin:/bin"}
+    # Valgrind has few addresses to give.
+    gpu = {"TANDEM_CUDA_DRIVER": DRIVER, "TANDEM_NVRTC": NVRTC, "TANDEM_EMULATED_ADDRESSES": 1 << 32}
+    environment |= {name: str(value) for name, value in gpu.items()}
     run = subprocess.run(command, capture_output=True, text=True, env=environment)
     if run.returncode:
         sys.exit(f"{call}: {run.stderr.strip()[-2000:]}")
@@ -43,10 +59,11 @@ def count(prepare, call, loops, cache):
 
 def measure():
     counts = {}
-    for name, (prepare, call) in CALLS.items():
+    for name, (prepare, call) in (CALLS | GPU_CALLS).items():
+        then = IDLE if name in GPU_CALLS else "pass"
         with tempfile.TemporaryDirectory() as cache:
             count(prepare, call, 1, cache)  # fills the kernel cache
-            short, long = (count(prepare, call, loops, cache) for loops in (SHORT, LONG))
+            short, long = (count(prepare, call, loops, cache, then) for loops in (SHORT, LONG))
         counts[name] = round((long - short) / (LONG - SHORT))
     return counts
 

@@ -138,8 +138,8 @@ void applyGeneral(const OpFacts& f, const Operands& operands, const Attrs& attrs
   if (needsGrad) tapeHook->record(f.code, operands, attrs, results);
 }
 
-/// Pointwise operations on contiguous tensors of one shape and dtype, and numbers that do not change that dtype: the
-/// rules reduce to "the same again".
+/// Pointwise operations on contiguous tensors of one device, shape and dtype, and numbers that do not change that
+/// dtype: the rules reduce to "the same again".
 bool applySimple(const OpFacts& f, Operands operands, Attrs attrs, Tensor& result) {
   if (f.dtypeRule > DTypeRule::Compare || activeRecorder != nullptr) return false;
   const TensorImpl* first = nullptr;
@@ -150,7 +150,8 @@ bool applySimple(const OpFacts& f, Operands operands, Attrs attrs, Tensor& resul
     if (t == nullptr || !t->contiguous || t->storage->isPending() || t->viewBase || t->batch) return false;
     if (first == nullptr)
       first = t;
-    else if (t->dtype != first->dtype || !(t->shape == first->shape))
+    else if (t->dtype != first->dtype || !(t->shape == first->shape) ||
+             t->storage->device() != first->storage->device())
       return false;
     needsGrad |= t->requiresGrad;
   }
@@ -161,9 +162,13 @@ bool applySimple(const OpFacts& f, Operands operands, Attrs attrs, Tensor& resul
   for (const auto& o : operands)
     if (!o.isTensor() && (o.scalar().kind == Scalar::Kind::Bool || (!floating && o.scalar().isFloat()))) return false;
   DType dtype = f.dtypeRule == DTypeRule::Compare ? DType::Bool : first->dtype;
-  result = makeEmpty(first->shape, dtype);
+  const Device device = first->storage->device();
+  result = makeEmpty(first->shape, dtype, device);
   runPointwise(f, operands, attrs, {&result, 1});
-  if (needsGrad && f.differentiable && gradEnabled()) tapeHook->record(f.code, operands, attrs, {&result, 1});
+  if (needsGrad && f.differentiable && gradEnabled()) {
+    const DeviceScope scope(device);
+    tapeHook->record(f.code, operands, attrs, {&result, 1});
+  }
   return true;
 }
 
@@ -188,10 +193,11 @@ Tensor applyFully(const OpFacts& f, Operands operands, Attrs attrs) {
 
 Tensor apply(OpCode op, Operands operands, Attrs attrs) {
   const OpFacts& f = facts(op);
+  Tensor result;
+  if (f.kind == OpKind::Pointwise && op != OpCode::device_copy && applySimple(f, operands, attrs, result))
+    return result;
   if (otherDevices) [[unlikely]]
     return applyPlaced(f, operands, attrs);
-  Tensor result;
-  if (f.kind == OpKind::Pointwise && applySimple(f, operands, attrs, result)) return result;
   return applyFully(f, operands, attrs);
 }
 

@@ -108,7 +108,8 @@ void Gpu::use() {
     check(driver().devicePrimaryCtxRetain(&context_, device_), strcat("opening ", name()));
     if (!used.exchange(true)) ::pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
   });
-  check(driver().ctxSetCurrent(context_), strcat("choosing ", name()));
+  if (const int result = driver().ctxSetCurrent(context_); result != kSuccess) [[unlikely]]
+    check(result, strcat("choosing ", name()));
 }
 
 std::string Gpu::name() const { return strcat("cuda:", ordinal_); }

@@ -63,11 +63,6 @@ bool DeviceMemory::Smaller::operator()(const Block* a, const Block* b) const {
          std::tuple(std::bit_cast<std::uintptr_t>(b->segment->stream), b->bytes, b->address);
 }
 
-void DeviceMemory::count(Count what, bool large, std::int64_t n) {
-  stats_[what][0].add(n);
-  stats_[what][large ? 2 : 1].add(n);
-}
-
 // A free part of a segment of which others are in use.
 void DeviceMemory::countFree(const Block* block, int sign) {
   if (block->before == nullptr && block->after == nullptr) return;
@@ -173,7 +168,7 @@ DeviceMemory::Block* DeviceMemory::takeFresh(Arena& arena, bool large, StreamHan
 }
 
 DevicePointer DeviceMemory::fromDriver(std::size_t bytes) {
-  const auto reserved = static_cast<std::size_t>(stats_[kReserved][0].current);
+  const auto reserved = static_cast<std::size_t>(ofBoth(kReserved).current);
   if (bytes > most_ || reserved > most_ - bytes) return 0;
   gpu_.use();
   DevicePointer memory = 0;
@@ -294,8 +289,8 @@ void DeviceMemory::outOfMemory(std::size_t bytes, std::size_t segment) {
   std::size_t total = 0;
   gpu_.use();
   driver().memGetInfo(&free, &total);
-  const auto held = static_cast<std::size_t>(stats_[kAllocated][0].current);
-  const auto reserved = static_cast<std::size_t>(stats_[kReserved][0].current);
+  const auto held = static_cast<std::size_t>(ofBoth(kAllocated).current);
+  const auto reserved = static_cast<std::size_t>(ofBoth(kReserved).current);
   const std::string limit = most_ == SIZE_MAX ? ""
                                               : strcat("; this process may take ", bytesText(most_),
                                                        " of it (set_per_process_memory_fraction)");
@@ -370,11 +365,12 @@ std::vector<std::pair<std::string, std::int64_t>> DeviceMemory::stats() {
       "allocation",      "segment",        "active",       "inactive_split",
       "allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes",
       "requested_bytes"};
-  static constexpr const char* kPools[] = {"all", "small_pool", "large_pool"};
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<std::string, std::int64_t>> found;
   for (std::size_t k = 0; k < kCounts; ++k) {
-    for (std::size_t p = 0; p < 3; ++p) stats_[k][p].tell(strcat(kNames[k], ".", kPools[p]), found);
+    ofBoth(k).tell(strcat(kNames[k], ".all"), found);
+    stats_[k][0].tell(strcat(kNames[k], ".small_pool"), found);
+    stats_[k][1].tell(strcat(kNames[k], ".large_pool"), found);
   }
   found.emplace_back("num_alloc_retries", retries_);
   found.emplace_back("num_ooms", outOfMemories_);
@@ -388,6 +384,7 @@ void DeviceMemory::resetPeaks() {
   const std::lock_guard lock(mutex_);
   for (auto& pools : stats_)
     for (Stat& s : pools) s.resetPeak();
+  for (std::size_t k = 0; k < kCounts; ++k) peaks_[k] = ofBoth(k).current;
 }
 
 void DeviceMemory::resetAccumulated() {

@@ -127,7 +127,15 @@ class DeviceMemory {
   void await(Block* block);
   void lookAtEvents(bool wait);
   std::size_t release(Arena& arena);
-  void count(Count what, bool large, std::int64_t n);
+  void count(Count what, bool large, std::int64_t n) {
+    auto& pools = stats_[what];
+    pools[large ? 1 : 0].add(n);
+    if (n > 0) peaks_[what] = std::max(peaks_[what], pools[0].current + pools[1].current);
+  }
+  [[nodiscard]] Stat ofBoth(std::size_t what) const {
+    const auto& [small, large] = stats_[what];
+    return {small.current + large.current, peaks_[what], small.allocated + large.allocated, small.freed + large.freed};
+  }
   void countFree(const Block* block, int sign);
   [[noreturn]] void outOfMemory(std::size_t bytes, std::size_t segment);
 
@@ -150,7 +158,8 @@ class DeviceMemory {
   std::vector<Captured> captured_;
   std::map<std::uint64_t, std::weak_ptr<Arena>> pools_;
   std::size_t most_ = SIZE_MAX;                       // bytes of segments
-  std::array<std::array<Stat, 3>, kCounts> stats_{};  // all, small, large
+  std::array<std::array<Stat, 2>, kCounts> stats_{};  // of small and large blocks
+  std::array<std::int64_t, kCounts> peaks_{};         // of both together
   std::int64_t retries_ = 0, outOfMemories_ = 0, fromDriver_ = 0, toDriver_ = 0, waits_ = 0;
 };
 

@@ -16,7 +16,8 @@ std::size_t roundUp(std::size_t n, std::size_t to) { return (n + to - 1) / to * 
 
 Memory::Memory() : total_(std::size_t{4} << 30) {
   if (const char* total = std::getenv("TANDEM_EMULATED_MEMORY")) total_ = std::strtoull(total, nullptr, 10);
-  void* base = ::mmap(nullptr, kSpace, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (const char* space = std::getenv("TANDEM_EMULATED_ADDRESSES")) space_ = std::strtoull(space, nullptr, 10);
+  void* base = ::mmap(nullptr, space_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) {
     std::perror("emulated GPU: no addresses for its memory");
     std::abort();
@@ -29,7 +30,7 @@ std::uint64_t Memory::allocate(std::size_t bytes) {
   if (bytes > total_ || size > total_ - used_) return 0;
   // The block ends where its last page does, so that what lies behind it faults. Addresses are not used again.
   const Area area{next_, roundUp(size, kPage), size};
-  if (area.bytes > kSpace - area.begin) return 0;
+  if (area.bytes > space_ - area.begin) return 0;
   next_ = area.begin + area.bytes + kPage;
   char* block = base_ + area.begin + (area.bytes - size);
   protect(area, PROT_READ | PROT_WRITE);

@@ -23,7 +23,7 @@ class Memory {
   [[nodiscard]] std::size_t used() const { return used_; }
 
   /// Whether an address is in the stretch, of a block or not. Any thread may ask at any time.
-  [[nodiscard]] bool holds(const void* at) const { return at >= base_ && at < base_ + kSpace; }
+  [[nodiscard]] bool holds(const void* at) const { return at >= base_ && at < base_ + space_; }
   /// Whether so many bytes from an address on are of one block.
   [[nodiscard]] bool isAllocated(std::uint64_t address, std::size_t bytes) const;
   /// Where an address is beside the blocks, in words.
@@ -34,7 +34,7 @@ class Memory {
   void close();
 
  private:
-  static constexpr std::size_t kSpace = std::size_t{1} << 40;  // addresses are no memory
+  std::size_t space_ = std::size_t{1} << 40;  // addresses are no memory; $TANDEM_EMULATED_ADDRESSES, for Valgrind
   static constexpr std::size_t kPage = 4096;
 
   struct Area {

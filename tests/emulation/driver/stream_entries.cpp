@@ -1,6 +1,7 @@
 // The driver's functions for streams, events, graphs and kernels.
 #include <algorithm>
 #include <atomic>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -205,6 +206,10 @@ int profiles = 0;
 }
 [[gnu::visibility("default")]] int tandemEmulatedProfiles() { return profiles; }
 
+// For counting what a launch costs the host: kernels are taken from here on, and never run.
+std::atomic<bool> idles = false;
+[[gnu::visibility("default")]] void tandemEmulatedIdle() { idles = true; }
+
 // A driver that refuses: the next `count` calls of the function have this result.
 [[gnu::visibility("default")]] int tandemEmulatedRefuse(const char* function, int result, int count) {
   return em::locked([&](em::Lock&) -> int {
@@ -356,6 +361,7 @@ int cuFuncSetAttribute(FunctionHandle handle, int attribute, int value) {
 int cuLaunchKernel(FunctionHandle handle, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
                    unsigned blockY, unsigned blockZ, unsigned sharedBytes, StreamHandle streamHandle, void** parameters,
                    void** extra) {
+  if (idles.load(std::memory_order_relaxed)) return kSuccess;
   return em::onStream(streamHandle, [&](em::Lock& lock, em::Stream& stream) -> int {
     const auto* function = reinterpret_cast<const em::Function*>(handle);
     if (function == nullptr || function->module->device != stream.device) return em::kInvalidHandle;
