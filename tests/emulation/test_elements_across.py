@@ -4,6 +4,7 @@ dtype; copies between two orders move whole lines both ways."""
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
 
@@ -65,6 +66,41 @@ def test_every_mode_and_dtype(dtype):
 def test_sizes(rows, columns):
     for name in ("both", "the other first", "with a column", "written across", "several results", "written copy"):
         compare(ELEMENTS[name], *made(tandem.float32, rows, columns))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_layouts_at_random(seed):
+    """Operands of three or four dims in any order, with gaps, steps and repetitions, results of any order."""
+    chance = random.Random(seed)
+    shape = chance.choice([(33, 130, 5), (3, 8, 64, 17), (16, 200, 9), (200, 130), (17, 3, 33, 16)])
+    dims = range(len(shape))
+
+    def operand() -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        order, step = chance.sample(dims, len(shape)), chance.choice([1, 1, 2])
+        sizes = [shape[d] for d in order]
+        held = [n + chance.choice([0, 0, 3]) for n in sizes]
+        held[-1] *= step
+        cut = (*(slice(n) for n in sizes[:-1]), slice(0, sizes[-1] * step, step))
+        repeated = chance.choice([None, None, None, chance.choice(dims)])
+
+        def view(x: Tensor) -> Tensor:
+            y = x[cut].permute([order.index(d) for d in dims])
+            return y if repeated is None else y.narrow(repeated, 0, 1).expand(shape)
+
+        dtype = chance.choice(DTYPES[:-1])
+        return (tandem.randn(held, dtype=tandem.float64) * 5).abs().to(dtype), view
+
+    tandem.manual_seed(seed)
+    (x, of_x), (y, of_y), (z, of_z) = (operand() for _ in range(3))
+    back = chance.sample(dims, len(shape))
+
+    def f(x: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, ...]:
+        a, b, c = of_x(x), of_y(y), of_z(z)
+        written = tandem.zeros([shape[d] for d in back], device=x.device).permute([back.index(d) for d in dims])
+        written.copy_(a).add_(b.float())
+        return a + b, (a * c).float().exp(), tandem.where(b > a, c, b), written
+
+    compare(f, x, y, z)
 
 
 def test_what_knows_its_place():
