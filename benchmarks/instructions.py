@@ -38,19 +38,19 @@ GPU_CALLS = {
 }
 
 
-def count(prepare, call, loops, cache, then="pass"):
-    """Instructions of a process that makes `loops` calls, after one and what is done `then`."""
+def count(prepare, call, loops, cache, gpu):
+    """Instructions of a process that makes `loops` calls."""
     # In a function, where names are quick to look up.
     code = (
-        f"{SETUP}\ndef run():\n    {prepare}\n    {call}\n    {then}\n    for _ in range({loops}): {call}\n"
-        "gc.disable()\nrun()\n"
+        f"{SETUP}\ndef run():\n    {prepare}\n    {call}\n    {IDLE if gpu else 'pass'}\n"
+        f"    for _ in range({loops}): {call}\ngc.disable()\nrun()\n"
     )
     out = Path(cache) / "callgrind.out"
     command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable, "-c", code]
     environment = {"PYTHONHASHSEED": "0", "TANDEM_CACHE_DIR": cache, "PATH": "/usr/bin:/bin"}
-    # Valgrind has few addresses to give.
-    gpu = {"TANDEM_CUDA_DRIVER": DRIVER, "TANDEM_NVRTC": NVRTC, "TANDEM_EMULATED_ADDRESSES": 1 << 32}
-    environment |= {name: str(value) for name, value in gpu.items()}
+    if gpu:  # Valgrind has few addresses to give
+        emulated = {"TANDEM_CUDA_DRIVER": DRIVER, "TANDEM_NVRTC": NVRTC, "TANDEM_EMULATED_ADDRESSES": 1 << 32}
+        environment |= {name: str(value) for name, value in emulated.items()}
     run = subprocess.run(command, capture_output=True, text=True, env=environment)
     if run.returncode:
         sys.exit(f"{call}: {run.stderr.strip()[-2000:]}")
@@ -60,10 +60,10 @@ def count(prepare, call, loops, cache, then="pass"):
 def measure():
     counts = {}
     for name, (prepare, call) in (CALLS | GPU_CALLS).items():
-        then = IDLE if name in GPU_CALLS else "pass"
+        gpu = name in GPU_CALLS
         with tempfile.TemporaryDirectory() as cache:
-            count(prepare, call, 1, cache)  # fills the kernel cache
-            short, long = (count(prepare, call, loops, cache, then) for loops in (SHORT, LONG))
+            count(prepare, call, 1, cache, gpu)  # fills the kernel cache
+            short, long = (count(prepare, call, loops, cache, gpu) for loops in (SHORT, LONG))
         counts[name] = round((long - short) / (LONG - SHORT))
     return counts
 
