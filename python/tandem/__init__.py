@@ -131,6 +131,7 @@ _LATER = {
             "fx",
             "hub",
             "library",
+            "masked",
             "multiprocessing",
             "nn",
             "onnx",
@@ -169,6 +170,7 @@ if _TYPE_CHECKING:
     from tandem import fx as fx
     from tandem import hub as hub
     from tandem import library as library
+    from tandem import masked as masked
     from tandem import multiprocessing as multiprocessing
     from tandem import nn as nn
     from tandem import onnx as onnx

@@ -31,7 +31,7 @@ INSTEAD = {
     "ops.load_library": "tandem.library.custom_op, of Python functions",
     "optim.SparseAdam": "optim.Adam: gradients are dense",
     "fft": "numpy.fft, which takes tensors as arrays",
-    "masked": "tensors beside a mask, with where and masked_fill",
+    "masked": "tensors beside a mask, with the functions of masked, where and masked_fill",
     "nested": "padded tensors beside a mask, or nn.utils.rnn.pack_sequence",
     "package": "tandem.export, which saves what a function computes",
     "monitor": "tandem.counters()",

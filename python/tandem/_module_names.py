@@ -125,8 +125,6 @@ LACKING = {
     "ao.nn.intrinsic": "BNReLU2d ConvBn1d ConvBn2d ConvBnReLU1d ConvBnReLU2d ConvReLU1d ConvReLU2d LinearBn1d "
     "LinearReLU",
     "ao.pruning": "BaseScheduler BaseSparsifier LambdaSL NearlyDiagonalSparsifier WeightNormSparsifier",
-    "masked": "MaskedTensor amax amin argmax argmin as_masked_tensor cumprod cumsum is_masked_tensor log_softmax "
-    "logaddexp logsumexp masked_tensor mean median norm normalize prod softmax softmin std sum var",
     "monitor": "Aggregation Event EventHandlerHandle Stat TensorboardEventHandler log_event register_event_handler "
     "unregister_event_handler",
     "nested": "as_nested_tensor masked_select narrow nested_tensor nested_tensor_from_jagged to_padded_tensor",
@@ -201,7 +199,7 @@ ANSWERS: dict[str, dict[str, Any] | str] = {
 AT_ONCE = (
     "nn nn.utils nn.attention optim optim.lr_scheduler optim.swa_utils utils utils.data utils.checkpoint utils._pytree "
     "utils.flop_counter utils.model_zoo utils.weak distributions func futures serialization testing storage fx hub "
-    "library profiler quasirandom fft export multiprocessing distributed autograd.functional "
+    "library masked profiler quasirandom fft export multiprocessing distributed autograd.functional "
     "autograd.forward_ad _dynamo "
     "_utils"
 )

@@ -53,7 +53,6 @@ def test_names_can_be_imported():
     ("path", "words"),
     [
         ("nested.nested_tensor", "Use padded tensors"),
-        ("masked.MaskedTensor", "Use tensors beside a mask"),
         ("sparse.mm", "Use dense tensors"),
         ("ao.quantization.quantize_dynamic", "Use dtypes float16"),
         ("quantization.QuantStub", "Use dtypes float16"),
