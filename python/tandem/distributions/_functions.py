@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import tandem
 from tandem.distributions import constraints
+from tandem.distributions._private_names import _clipped_sigmoid
 from tandem.distributions._transform import Transform
 from tandem.distributions.distribution import Tensor, broadcast_all, sum_rightmost
 
@@ -116,8 +117,7 @@ class SigmoidTransform(Transform):
     __hash__ = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
-        info = tandem.finfo(x.dtype)
-        return tandem.sigmoid(x).clamp(min=info.tiny, max=1.0 - info.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         info = tandem.finfo(y.dtype)
@@ -333,7 +333,7 @@ class StickBreakingTransform(Transform):
         return (n - tandem.arange(n, dtype=like.dtype, device=like.device)).log()
 
     def _call(self, x: Tensor) -> Tensor:
-        share = tandem.sigmoid(x - self._offset(x.shape[-1], x))
+        share = _clipped_sigmoid(x - self._offset(x.shape[-1], x))
         one = tandem.ones(tuple(x.shape[:-1]) + (1,), dtype=x.dtype, device=x.device)
         left = _running_product(1 - share)
         return tandem.cat([share, one], -1) * tandem.cat([one, left], -1)

@@ -69,6 +69,20 @@ def _transform_independent(constraint: Any) -> transforms.Transform:
     return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
 
 
+def _join(kind: Any, join: Callable[[Any, list[transforms.Transform]], transforms.Transform]) -> None:
+    """What joins values of several constraints is transformed by what joins their transforms."""
+
+    def register(registry: ConstraintRegistry) -> None:
+        registry.register(kind, lambda c: join(c, [registry(part) for part in c.cseq]))
+
+    register(biject_to)
+    register(transform_to)
+
+
+_join(constraints.cat, lambda c, parts: transforms.CatTransform(parts, c.dim, c.lengths))
+_join(constraints.stack, lambda c, parts: transforms.StackTransform(parts, c.dim))
+
+
 @_both(constraints.positive)
 @_both(constraints.nonnegative)
 def _positive(constraint: Any) -> transforms.Transform:

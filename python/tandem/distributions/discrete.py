@@ -27,7 +27,10 @@ Number = float | Tensor
 
 def _cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     """-log of the probability that Bernoulli(logits) gives to `target`."""
-    return logits.clamp(min=0) - logits * target + (-logits.abs()).exp().log1p()
+    logits, target = broadcast_all(logits, target)
+    if not target.dtype.is_floating_point:
+        target = target.to(logits.dtype)
+    return tandem.nn.functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
 
 
 class _ByProbability(Distribution):

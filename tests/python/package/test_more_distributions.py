@@ -274,3 +274,38 @@ def test_parameters_of_one_shape_are_kept():
 )
 def test_divergences_by_a_change_of_variables(p, q, exact):
     assert D.kl_divergence(p, q).item() == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("registry", [D.biject_to, D.transform_to])
+def test_transforms_to_several_constraints(registry):
+    c, x = D.constraints, f64(0.3, -0.6, 0.7).repeat(2, 1)
+    parts = D.CatTransform([D.ExpTransform(), D.SigmoidTransform()], -1, [1, 2])
+    joined = registry(c.cat([c.positive, c.unit_interval], -1, [1, 2]))
+    assert isinstance(joined, D.CatTransform) and joined(x).equal(parts(x))
+    stacked = registry(c.stack([c.positive, c.cat([c.real, c.less_than(2.0)], 0, [1, 2])], 0))
+    assert isinstance(stacked, D.StackTransform)
+    y = stacked(x)
+    assert y[0].equal(x[0].exp()) and y[1].equal(tandem.cat([x[1, :1], 2 - x[1, 1:].exp()]))
+    tandem.testing.assert_close(stacked.inv(y), x)
+
+
+def test_gradients_of_logits_that_are_zero(mode):
+    """sigmoid(logits) - value, which is smooth there, and of the entropy 0."""
+
+    def run(logits, value):
+        of = D.Bernoulli(logits=logits)
+        (first,) = tandem.autograd.grad(of.log_prob(value).sum(), logits, create_graph=True)
+        (second,) = tandem.autograd.grad(first.sum(), logits)
+        return first, second, tandem.autograd.grad(of.entropy().sum(), logits)[0]
+
+    first, second, entropy = run_in(mode, run, f64(0.0, -0.0, 0.0).requires_grad_(), f64(0.0, 1.0, 1.0))
+    assert first.tolist() == [-0.5, 0.5, 0.5] and second.tolist() == [-0.25] * 3 and entropy.tolist() == [0.0] * 3
+    assert D.Bernoulli(0.5).log_prob(tensor(1)).item() == pytest.approx(math.log(0.5))
+
+
+def test_sticks_that_are_broken_at_an_end():
+    """A share of 1 leaves some: the logarithm of the determinant is finite, and so is its gradient."""
+    x, t = f64(50.0, -50.0, 40.0).requires_grad_(), D.StickBreakingTransform()
+    y = t(x)
+    size = t.log_abs_det_jacobian(x, y)
+    assert bool((y > 0).all()) and size.isfinite() and tandem.autograd.grad(size, x)[0].isfinite().all()
