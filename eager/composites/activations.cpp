@@ -166,7 +166,7 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
   } else if (weight.dim() != 0) {
     slope = reshape(weight, Dims());
   }
-  return leaky_relu_plain(x, slope);
+  return prelu_plain(x, slope);
 }
 
 Tensor rrelu(const Tensor& x, double lower, double upper, bool training, bool inplace) {

@@ -113,9 +113,9 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, 
                          Flag average, Flag reduce, std::string_view reduction) {
   if (p != 1 && p != 2) fail<ValueError>("only p == 1 and p == 2 supported");
   if (weight.defined() && weight.dim() != 1) fail<ValueError>("weight must be one-dimensional");
-  if (x.dim() != 1 && x.dim() != 2)
+  if (x.dim() > 2)
     fail("Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", shapeText(x.shape()));
-  Tensor rows = x.dim() == 1 ? unsqueeze(x, 0) : x;
+  Tensor rows = x.dim() < 2 ? reshape(x, Dims{1, -1}) : x;
   Tensor classes = reshape(target, Dims{-1});
   classes =
       expectedTarget(classes, logical_and(ge(classes, 0), lt(classes, rows.size(1))), Expectation::MarginTargetInRange);
@@ -127,7 +127,7 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, 
   if (weight.defined()) apart = mul(apart, unsqueeze(weightOf(weight, classes), 1));
   Tensor others = ne(arange(0, rows.size(1)), column);
   Tensor each = div(sum(where(others, apart, 0), Dims{1}), rows.size(1));
-  if (x.dim() == 1 && target.dim() == 0) each = squeeze_dims(each, Dims{0});
+  if (target.dim() == 0) each = squeeze_dims(each, Dims{0});
   return reducedLoss(each, reductionOf(average, reduce, reduction));
 }
 

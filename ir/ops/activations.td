@@ -66,6 +66,20 @@ def : Case<"leaky_relu_grad", "Promote", "Tensor grad, Tensor at, Operand slope"
   let summary = "`grad` where `at` > 0, else slope * grad.";
 }
 
+// Of prelu, whose gradient takes the slope at 0 and whose second derivatives take 1 there, in PyTorch.
+def : Case<"prelu_plain", "Promote", "Tensor input, Operand slope"> {
+  let body = [(select (gt $input, 0), $input, (mul $input, $slope))];
+  let derivative = [(prelu_grad $g, $input, $slope), (where (ge $input, 0), 0, (mul $g, $input))];
+  let summary = "input where input > 0, else slope * input.";
+}
+
+def : Case<"prelu_grad", "Promote", "Tensor grad, Tensor at, Operand slope"> {
+  let body = [(select (gt $at, 0), $grad, (mul $grad, $slope))];
+  let derivative = [(where (ge $at, 0), $g, (mul $g, $slope)), (zeros_like $at),
+                    (where (ge $at, 0), 0, (mul $g, $grad))];
+  let summary = "`grad` where `at` > 0, else slope * grad.";
+}
+
 def : Activation<"leaky_relu", "Tensor input, float negative_slope=0.01, bool inplace=False"> {
   let summary = "x where x > 0, else negative_slope * x.";
   let shapes = "Same";

@@ -283,10 +283,11 @@ def : Unary<"atan", "Float"> {
 def : Pointwise<"atan2", "Float", "Tensor input, Tensor other"> {
   let aliases = ["arctan2"];
   let body = [(atan2 $input, $other)];
-  let derivative = [(where (logical_and (eq $input, 0), (eq $other, 0)), 0,
-                           (mul $g, (div $other, (add (square $input), (square $other))))),
-                    (where (logical_and (eq $input, 0), (eq $other, 0)), 0,
-                           (neg (mul $g, (div $input, (add (square $input), (square $other))))))];
+  let derivative = [(where (eq (add (mul $input, $input), (mul $other, $other)), 0), 0,
+                           (mul (mul $g, $other), (reciprocal (add (mul $input, $input), (mul $other, $other))))),
+                    (where (eq (add (mul $input, $input), (mul $other, $other)), 0), 0,
+                           (mul (mul $g, (neg $input)),
+                                (reciprocal (add (mul $input, $input), (mul $other, $other)))))];
   let summary = "Angle of the point (other, input), in (-pi, pi].";
   let example = [{
     >>> tandem.atan2(tandem.tensor([1., 1.]), tandem.tensor([1., -1.]))

@@ -210,9 +210,16 @@ def : Library<"bag_max", "Tensor weight, Tensor index, Tensor[] extras, int padd
 def : Pointwise<"scale_gradient", "Promote", "Operand input, Operand factor"> {
   let forms = ["hidden"];
   let body = [(identity $input)];
-  let derivative = [(mul $g, $factor), (none)];
+  let derivative = [(scaled_gradient $g, $factor), (none)];
   let summary = "`input`, whose gradient is multiplied by `factor`.";
   let samples = "none";
+}
+
+// What passes a gradient on to such a gradient is not scaled, in PyTorch.
+def : Case<"scaled_gradient", "Promote", "Operand grad, Operand factor"> {
+  let body = [(mul $grad, $factor)];
+  let derivative = [(identity $g), (none)];
+  let summary = "grad * factor, whose gradient is not multiplied by `factor`.";
 }
 
 def : Composite<"scaled_dot_product_attention",

@@ -175,7 +175,7 @@ def native_group_norm(
             f"{list(input.shape)}"
         )
     out = _C.group_norm(input, group, weight, bias, eps)
-    return (out, *_statistics(input.reshape(N, group, -1), [2], eps, False))
+    return (out, *_statistics(input.reshape(N, group, C * HxW // group), [2], eps, False))
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:

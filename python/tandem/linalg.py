@@ -17,7 +17,7 @@ def vander(x: _C.Tensor, *, N: int | None = None) -> _C.Tensor:
     """Vandermonde matrices: the powers 0 to N - 1 of each element, as a row.
 
     Args:
-        x: a tensor [..., n] of any dtype but bool.
+        x: a tensor [..., n] of any dtype but bool; a number of no dims is one element.
         N: the number of powers, at least 2; n if None.
 
     The result is [..., n, N], of the dtype of `x`, int64 of integers.
@@ -31,8 +31,7 @@ def vander(x: _C.Tensor, *, N: int | None = None) -> _C.Tensor:
     """
     if x.dtype is _C.bool:
         raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
-    if x.dim() == 0:
-        raise RuntimeError("linalg.vander: expected x to have at least one dimension, but got a 0-d tensor")
+    x = _C.atleast_1d(x)
     count = x.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")

@@ -89,3 +89,17 @@ def test_activations(name, dtype, mode):
     y, g = run_in(mode, f, x)
     assert_like(y, values, dtype)
     assert_like(g, slopes, dtype)
+
+
+def test_second_derivatives_of_prelu_at_zero(mode):
+    """PyTorch's gradient takes the slope there, and the gradient of that gradient takes 1."""
+    double = {"dtype": tandem.float64}
+
+    def run(x, slope, g):
+        first = tandem.autograd.grad(F.prelu(x, slope), (x, slope), g, create_graph=True)
+        return (*first, *tandem.autograd.grad(first, (x, slope, g), (tandem.ones_like(x), slope.detach() * 12)))
+
+    x, slope, g = tandem.tensor([0.0, -1.0, 2.0, -0.0], **double), tandem.tensor([0.25], **double), [1.0, 2.0, 3.0, 4.0]
+    given = [t.requires_grad_() for t in (x, slope, tandem.tensor(g, **double))]
+    want = [0.25, 0.5, 3.0, 1.0], [-2.0], [0.0, 6.0, 0.0, 0.0], [2.0], [1.0, -2.75, 1.0, 1.0]
+    assert [t.tolist() for t in run_in(mode, run, *given)] == list(want)

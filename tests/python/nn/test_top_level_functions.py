@@ -123,6 +123,8 @@ def test_native_normalisation():
     tandem.testing.assert_close((x - mean[:, None]) * rstd[:, None], out)
     with pytest.raises(RuntimeError, match=r"N=2, C=3 and 5 values a channel, but got \[2, 3, 4\]"):
         tandem.native_group_norm(x, None, None, 2, 3, 5, 1, 1e-3)
+    out, mean, rstd = tandem.native_group_norm(x[:0], None, None, 0, 3, 4, 3, 1e-3)
+    assert out.shape == (0, 3, 4) and mean.shape == rstd.shape == (0, 3)
     for dim, dims in ((0, (1, 2)), (1, (0, 2)), (2, (0, 1))):
         assert tandem.norm_except_dim(x, 2, dim).allclose(x.norm(2, dims, keepdim=True))
     assert tandem.norm_except_dim(x, 1, -1).allclose(x.abs().sum())

@@ -22,6 +22,11 @@ def test_embedding_divides_gradients_by_how_often_a_row_was_read():
     assert_same_bits(out.detach(), weight.detach()[rows])
     (g,) = tandem.autograd.grad(out.sum(), weight, create_graph=True)
     assert g[:, 0].tolist() == [0.0, 0.0, pytest.approx(1.0), 0.0, 1.0]
+    # What is passed on to that gradient is not divided.
+    scale = tandem.ones_like(out).requires_grad_()
+    (g,) = tandem.autograd.grad(out, weight, scale, create_graph=True)
+    (again,) = tandem.autograd.grad(g[:, 0].sum(), scale)
+    assert again.tolist() == [[0.0] * 3, *[[1.0, 0.0, 0.0]] * 4]
 
 
 def test_embedding_limits_the_rows_it_reads_in_place():

@@ -253,3 +253,17 @@ def test_lengths_of_half_numbers():
     x, y = tensor([[3.0, 4.0]], dtype=tandem.float16), tensor([[300.0, 400.0]], dtype=tandem.float16)
     assert F.cosine_similarity(x, y).item() == pytest.approx(1, abs=2e-3)
     assert F.pairwise_distance(y, x).item() == pytest.approx(495, rel=2e-3)
+
+
+def test_the_gradient_of_atan2_where_squares_leave_the_range(mode):
+    """It is 0 where x^2 + y^2 comes to 0 or infinity, as where both are 0."""
+
+    def run(y, x):
+        first = tandem.autograd.grad(tandem.atan2(y, x).sum(), (y, x), create_graph=True)
+        return (*first, tandem.autograd.grad(first[0].sum(), y)[0][1:2])
+
+    y = tensor([1e-200, 1e200, 0.0, 5e-324, 1e308, 3.0], dtype=tandem.float64).requires_grad_()
+    x = tensor([1e-200, 1e200, 0.0, 0.0, 1e308, 4.0], dtype=tandem.float64).requires_grad_()
+    wrt_y, wrt_x, second = run_in(mode, run, y, x)
+    assert wrt_y.tolist() == [0.0] * 5 + [0.16] and wrt_x.tolist() == [0.0] * 5 + [-0.12]
+    assert second.tolist() == [0.0]

@@ -198,6 +198,7 @@ def test_vandermonde_matrices(mode):
         np.testing.assert_allclose(got, x[..., None].astype(got.numpy().dtype) ** np.arange(4), rtol=1e-12)
         assert got.dtype is (tandem.float64 if x.dtype == np.float64 else tandem.int64)
     assert tandem.linalg.vander(tensor(X)).shape == (4, 5, 3, 3)
+    assert tandem.linalg.vander(tensor(3.0), N=3).tolist() == [[1.0, 3.0, 9.0]]
     assert gradcheck(lambda x: tandem.linalg.vander(x, N=3), (tensor(X[0]).requires_grad_(),))
 
 
@@ -253,7 +254,7 @@ ERRORS = [
     (lambda: tandem.signal.windows.hann(3.0), TypeError, "'M' must be int, not float"),
     (lambda: tandem.linalg.vander(V, N=1), RuntimeError, "N must be greater than 1"),
     (lambda: tandem.linalg.vander(V.bool()), RuntimeError, "Bool"),
-    (lambda: tandem.linalg.vander(tensor(1.0)), RuntimeError, "at least one dimension"),
+    (lambda: tandem.linalg.vander(tensor(1.0)), RuntimeError, "N must be greater than 1"),
 ]
 
 

@@ -37,6 +37,8 @@ COVERED = {
     "nonzero_plain": "test_math.py::test_norms_have_a_derivative_at_zero",
     "norm_plain": "norm",
     "outside_grad": "hardshrink",
+    "prelu_grad": "prelu",
+    "prelu_plain": "prelu",
     "softplus_plain": "softplus",
     "softshrink_plain": "softshrink",
     "threshold_grad": "threshold",
