@@ -41,7 +41,9 @@ class Axis {
   [[nodiscard]] Tensor bounded(const Tensor& x) const {
     if (padding_ == kZeros) return x;
     Tensor in = padding_ == kReflection ? reflected(x) : x;
-    return ops::clamp(ops::where(ops::isnan(in), unknown_, in), Operand(0), Operand(size_ - 1));
+    // A place on the border itself has no slope there.
+    in = ops::where(ops::isnan(in), unknown_, in);
+    return ops::where(ops::le(in, 0), 0, ops::where(ops::ge(in, size_ - 1), size_ - 1, in));
   }
   /// Is the whole position `i` inside? False for NaN.
   [[nodiscard]] Tensor inside(const Tensor& i) const { return ops::logical_and(ops::ge(i, 0), ops::le(i, size_ - 1)); }

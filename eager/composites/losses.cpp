@@ -52,12 +52,6 @@ Tensor weightedMean(const Tensor& loss, const Tensor& weight, std::string_view r
   return div(sum(mul(loss, weight)), sum(weight));
 }
 
-/// log(x), and -100 where it would be less: no 1 / 0 reaches the gradient there.
-Tensor limitedLog(const Tensor& x) {
-  Tensor enough = gt(x, std::exp(-100.0));
-  return where(enough, log(where(enough, x, 1)), -100.0);
-}
-
 /// Norm along the dims, whose gradient at a zero vector is zero.
 Tensor norm2(const Tensor& x, const Dims& dims, bool keep) {
   // Squares of half numbers are soon out of their range.
@@ -166,8 +160,7 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor&
   Tensor chance = expected(x, isProbability(detached(x)), Expectation::InputIsProbability);
   Tensor wanted = expected(target, isProbability(detached(target)), Expectation::TargetIsProbability);
   FusedScope fused(x);
-  Tensor loss = sub(mul(sub(wanted, 1), limitedLog(sub(1, chance))), mul(wanted, limitedLog(chance)));
-  return reducedLoss(loss, weight, reductionOf(average, reduce, reduction));
+  return reducedLoss(log_loss(chance, wanted), weight, reductionOf(average, reduce, reduction));
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight, Flag average,
@@ -314,11 +307,13 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
   if (a.dim() != target.dim() + 1 || b.dim() != target.dim() + 1)
     fail("cosine_embedding_loss: ", target.dim(), "D target tensor expects ", target.dim() + 1,
          "D input tensors, but found inputs with sizes ", shapeText(a.shape()), " and ", shapeText(b.shape()));
-  // Integers are taken as numbers of the default dtype.
-  const DType t = promoteTypes(a.dtype(), b.dtype());
-  const bool whole = isInteger(t);
-  Tensor cosine = whole ? cosine_similarity(toDType(a, defaultDType()), toDType(b, defaultDType()), -1)
-                        : cosine_similarity(a, b, -1);
+  // Integers are taken as numbers of the default dtype; squares of half numbers are soon out of their range.
+  DType t = promoteTypes(a.dtype(), b.dtype());
+  if (isInteger(t)) t = defaultDType();
+  const Tensor u = toDType(a, computeType(t));
+  const Tensor v = toDType(b, computeType(t));
+  auto squares = [](const Tensor& x) { return add(sum(square(x), Dims{-1}), 1e-12); };
+  const Tensor cosine = toDType(div(sum(mul(u, v), Dims{-1}), sqrt(mul(squares(u), squares(v)))), t);
   Tensor together = where(eq(target, 1), sub(1, cosine), 0);
   Tensor apart = where(eq(target, -1), clamp(sub(cosine, margin), Operand(0)), 0);
   return reducedLoss(add(together, apart), reductionOf(average, reduce, reduction));

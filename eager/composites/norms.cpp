@@ -169,6 +169,14 @@ static Tensor distancesOf(const Tensor& x, const Tensor& y, double p, bool acros
   Tensor apart = sub(unsqueeze(x, across ? -1 : -2), unsqueeze(y, across ? -2 : -3));
   const std::int64_t summed = across ? -3 : -1;
   Tensor found = norm(apart, apart.size(summed) == 0 ? 1 : p, Dims{summed});
+  if (p == kInf && gradEnabled() && apart.requiresGrad()) {
+    // Each of several greatest differences has the whole gradient.
+    found = detached(found);
+    const Tensor greatest = unsqueeze(found, summed);
+    const Tensor size = abs(apart);
+    const Tensor passes = logical_and(eq(size, greatest), lt(greatest, kInf));
+    found = add(found, sum(where(passes, sub(size, greatest), 0), Dims{summed}));
+  }
   return p == 0 ? constantIn(found, {&apart, 1}) : found;
 }
 

@@ -61,6 +61,25 @@ def : Loss<"huber_loss",
   }];
 }
 
+// Of binary_cross_entropy. The slope is divided by no less than 1e-12, and its derivative by the squares of what is
+// 1e-12 more, as PyTorch does: a probability that rounding brought near a wrong end pulls less than its logarithm says.
+def : Case<"log_loss", "Promote", "Tensor input, Tensor target"> {
+  let body = [(sub (mul (sub $target, 1), (maximum (log1p (neg $input)), -100)),
+                   (mul $target, (maximum (log $input), -100)))];
+  let derivative = [(log_loss_grad $g, $input, $target), (mul $g, (sub (log1p (neg $input)), (log $input)))];
+  let summary = "-target * log(input) - (1 - target) * log(1 - input), logarithms no less than -100.";
+}
+
+def : Case<"log_loss_grad", "Promote", "Tensor grad, Tensor at, Tensor target"> {
+  let body = [(div (mul $grad, (sub $at, $target)), (maximum (mul (sub 1, $at), $at), "1e-12"))];
+  let derivative = [(log_loss_grad $g, $at, $target),
+                    (mul (mul $g, $grad),
+                         (div (add (sub (mul $at, $at), (mul (mul $at, 2), $target)), $target),
+                              (mul (square (add $at, "1e-12")), (square (add (sub 1, $at), "1e-12"))))),
+                    (div (neg (mul $g, $grad)), (clamp_min (mul (sub 1, $at), $at), "1e-12"))];
+  let summary = "grad * (at - target) / max(at * (1 - at), 1e-12).";
+}
+
 def : Loss<"binary_cross_entropy",
     "Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str "
     "reduction='mean'"> {

@@ -33,6 +33,8 @@ COVERED = {
     "leaky_relu_grad": "leaky_relu",
     "leaky_relu_plain": "leaky_relu",
     "lerp_plain": "lerp",
+    "log_loss": "binary_cross_entropy",
+    "log_loss_grad": "binary_cross_entropy",
     "logit_clamped": "logit",
     "nonzero_plain": "test_math.py::test_norms_have_a_derivative_at_zero",
     "norm_plain": "norm",

@@ -1,0 +1,95 @@
+"""Losses and distances at the ends of their domains and at ties, where the formulas of PyTorch 2.13 are special."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from conftest import run_in
+
+import tandem
+from tandem import tensor
+from tandem.nn import functional as F
+
+F64 = tandem.float64
+
+
+def slopes(loss, *leaves):
+    """First derivatives by the leaves, and those of the sum of the first one."""
+    first = tandem.autograd.grad(loss(*leaves).sum(), leaves, create_graph=True)
+    return (*first, *tandem.autograd.grad(first[0].sum(), leaves, allow_unused=True))
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, F64])
+def test_binary_cross_entropy_of_probabilities_near_the_wrong_end(dtype, mode):
+    """The slope is (x - t) / max(x (1 - x), 1e-12): what a sigmoid far below 0 is pulled with is less than 1."""
+
+    def run(x, t):
+        return slopes(lambda x: F.binary_cross_entropy(x, t, reduction="none"), x)
+
+    x = tensor([0.0, 0.0, 1.0, 1e-13, 1e-13, 0.25], dtype=dtype).requires_grad_()
+    first, second = run_in(mode, run, x, tensor([0.0, 1.0, 0.0, 1.0, 0.0, 1.0], dtype=dtype))
+    tandem.testing.assert_close(first, tensor([0.0, -1e12, 1e12, -1e12, 0.1, -4.0], dtype=dtype))
+    tandem.testing.assert_close(second[5:], tensor([16.0], dtype=dtype))
+
+    def pulled(z):
+        return tandem.autograd.grad(F.binary_cross_entropy(z.sigmoid(), tandem.ones_like(z)), z)[0]
+
+    z = tensor([-30.0], dtype=dtype).requires_grad_()
+    tandem.testing.assert_close(run_in(mode, pulled, z), tensor([-math.exp(-30) * 1e12], dtype=dtype))
+
+
+def test_slopes_by_targets_of_binary_cross_entropy(mode):
+    def run(x, t):
+        return tandem.autograd.grad(F.binary_cross_entropy(x, t, reduction="sum"), t)[0]
+
+    x = tensor([0.25, 0.0, 1.0], dtype=F64)
+    got = run_in(mode, run, x, tensor([0.5, 0.5, 0.5], dtype=F64).requires_grad_())
+    assert got.tolist() == [pytest.approx(math.log(3)), math.inf, -math.inf]
+    assert tandem.autograd.gradgradcheck(F.binary_cross_entropy, (tensor([0.3, 0.8]).double().requires_grad_(), x[:2]))
+
+
+def test_cosine_embedding_loss_of_zero(mode):
+    """1e-12 is added to squared lengths: the slope at a zero vector is y / (|y| * 1e-6)."""
+
+    def run(x):
+        return slopes(lambda x: F.cosine_embedding_loss(x, y, tensor([1, 1]), reduction="none"), x)[0]
+
+    y = tensor([[3.0, 4.0], [3.0, 4.0]], dtype=F64)
+    x = tensor([[0.0, 0.0], [4.0, 3.0]], dtype=F64).requires_grad_()
+    got = run_in(mode, run, x)
+    tandem.testing.assert_close(got[0], tensor([-0.6e6, -0.8e6], dtype=F64))
+    assert F.cosine_embedding_loss(x, y, tensor([1, 1]), reduction="none").tolist() == [1.0, pytest.approx(0.04)]
+    half = tensor([[300.0, 400.0]]).half()  # whose squares are beyond float16
+    assert F.cosine_embedding_loss(half, half, tensor([1])).item() == 0
+
+
+def test_ties_of_the_greatest_difference(mode):
+    """Each of them has the whole gradient of `cdist` and `pdist`; an infinite one has none."""
+
+    def run(x, y):
+        return (
+            tandem.autograd.grad(tandem.cdist(x, y, p=math.inf).sum(), x)[0],
+            tandem.autograd.grad(tandem.pdist(x, p=math.inf).sum(), x)[0],
+        )
+
+    x = tensor([[0.0, 0.0, 0.0], [1.0, -1.0, 0.5]], dtype=F64).requires_grad_()
+    across, among = run_in(mode, run, x, tensor([[2.0, 2.0, 1.0]], dtype=F64))
+    assert across.tolist() == [[-1.0, -1.0, 0.0], [0.0, -1.0, 0.0]]
+    assert among.tolist() == [[-1.0, 1.0, 0.0], [1.0, -1.0, 0.0]]
+    assert tandem.cdist(x, x / 0, p=math.inf)[1].isinf().any()
+
+
+@pytest.mark.parametrize("padding", ["border", "reflection"])
+def test_second_derivatives_on_the_border_of_an_image(padding, mode):
+    """A place on the border has no slope, and neither has the slope by the image."""
+
+    def run(x, grid):
+        first = tandem.autograd.grad(
+            F.grid_sample(x, grid, padding_mode=padding, align_corners=True).sum(), grid, create_graph=True
+        )[0]
+        return first, tandem.autograd.grad(first.sum(), x)[0]
+
+    x = tandem.arange(9.0, dtype=F64).square().reshape(1, 1, 3, 3).requires_grad_()
+    first, second = run_in(mode, run, x, tensor([[[[1.0, -1.0], [-1.0, 1.0]]]], dtype=F64).requires_grad_())
+    assert not first.any() and not second.any()
