@@ -102,8 +102,20 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         target = target_ if batched else target_.unsqueeze(0)
         if batched and input.shape[0] != target.shape[0]:
             raise RuntimeError("Input and target should have the same size in the batch dimension.")
-        # Every row in every cluster: sizes must not depend on the data.
-        output = self.log_prob(input).gather(1, target.unsqueeze(1)).squeeze(1)
+        # A row goes through the cluster of its target alone; one that no target is in has no gradient.
+        output, places = tandem.zeros_like(target, dtype=input.dtype), target
+        for i, cluster in enumerate(self.tail):
+            low, high = self.cutoffs[i : i + 2]
+            within = (target >= low) & (target < high)
+            rows = within.nonzero().squeeze(1)
+            if rows.numel() == 0:
+                continue
+            places = places.masked_fill(within, self.shortlist_size + i)
+            logs = F.log_softmax(cluster(input.index_select(0, rows)), dim=1)
+            own = logs.gather(1, (target.index_select(0, rows) - low).unsqueeze(1)).squeeze(1)
+            output = output.index_copy(0, rows, own)
+        head = F.log_softmax(self.head(input), dim=1)
+        output = output + head.gather(1, places.unsqueeze(1)).squeeze(1)
         loss = (-output).mean()
         return _ASMoutput(output if batched else output.squeeze(0), loss)
 

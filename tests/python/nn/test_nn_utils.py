@@ -286,9 +286,17 @@ def test_adaptive_log_softmax():
     close(logs.exp().sum(1), np.ones(5), 1e-5)
     target = tandem.tensor([0, 5, 11, 4, 8])
     output, loss = layer(x, target)
-    assert_same_bits(output.detach(), logs.gather(1, target.unsqueeze(1)).squeeze(1).detach())
+    close(output, logs.gather(1, target.unsqueeze(1)).squeeze(1).detach().numpy(), 1e-6)
     close(loss, -output.detach().numpy().mean(), 1e-6)
     assert layer.predict(x).tolist() == logs.argmax(1).tolist()
+    loss.backward()
+    assert all(p.grad is not None for p in layer.parameters())
+    # Of a cluster without targets nothing is computed: its parameters have no gradient, and optimizers leave them.
+    layer.zero_grad()
+    layer(x, tandem.tensor([0, 9, 11, 3, 8]))[1].backward()
+    assert [p.grad is None for p in layer.parameters()] == [False, True, True, False, False]
+    with pytest.raises(RuntimeError, match="index 12 is out of bounds"):
+        layer(x, target + 1)
     with pytest.raises(ValueError, match="cutoffs should be a sequence of unique, positive integers"):
         nn.AdaptiveLogSoftmaxWithLoss(8, 12, [8, 4])
 
