@@ -23,6 +23,7 @@ from tandem._control_flow import *  # noqa: F403
 from tandem._copies import *  # noqa: F403
 from tandem._dropout_functions import *  # noqa: F403
 from tandem._dtypes import *  # noqa: F403
+from tandem._fake_quantization import *  # noqa: F403
 from tandem._finite_differences import *  # noqa: F403
 from tandem._foreach import FOREACH as _FOREACH
 from tandem._functions import *  # noqa: F403
