@@ -268,7 +268,7 @@ OWN_NN: dict[str, Callable[..., Any]] = {
     "cosine_embedding_loss": plain(
         lambda a, b, y, margin=0.0: (
             lambda c: np.where(y == 1, 1 - c, np.where(y == -1, np.maximum(c - margin, 0), 0))
-        )(cosine_similarity(a, b, -1))
+        )((a * b).sum(-1) / np.sqrt(((a * a).sum(-1) + 1e-12) * ((b * b).sum(-1) + 1e-12)))
     ),
     "triplet_margin_loss": plain(triplet_margin),
     "multilabel_margin_loss": plain(multilabel_margin),
