@@ -169,14 +169,16 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
     fail<ValueError>("Target size (", shapeText(target.shape()), ") must be the same as input size (",
                      shapeText(x.shape()), ")");
   FusedScope fused(x);
-  Tensor minusLog = softplus_plain(neg(x));
+  Tensor factor;
+  Tensor pull = target;
   if (posWeight.defined()) {
     needWithin("binary_cross_entropy_with_logits: pos_weight", posWeight, x);
-    const Tensor factor = add(mul(sub(posWeight, 1), target), 1);
-    minusLog = inFloating(mul(minusLog, factor), x.dtype());
+    factor = add(mul(sub(posWeight, 1), target), 1);
+    pull = mul(posWeight, target);
   }
   // The loss has the target's dtype, as PyTorch, which weights it in place.
-  Tensor loss = inFloating(add(mul(sub(1, target), x), minusLog), target.dtype());
+  Tensor loss =
+      inFloating(logit_loss(x, target, factor.defined() ? Operand(factor) : Operand(1), pull), target.dtype());
   if (weight.defined()) {
     needWithin("binary_cross_entropy_with_logits: weight", weight, x);
     loss = inFloating(mul(loss, weight), target.dtype());

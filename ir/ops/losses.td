@@ -80,6 +80,15 @@ def : Case<"log_loss_grad", "Promote", "Tensor grad, Tensor at, Tensor target"> 
   let summary = "grad * (at - target) / max(at * (1 - at), 1e-12).";
 }
 
+// Of binary_cross_entropy_with_logits: `factor` is 1 + (pos_weight - 1) * target and `pull` pos_weight * target. The
+// slope is stated, since that of the terms cancels where the logit is far below 0.
+def : Case<"logit_loss", "Promote", "Tensor input, Tensor target, Operand factor, Operand pull"> {
+  let body = [(add (mul (sub 1, $target), $input), (mul $factor, (softplus (neg $input))))];
+  let derivative = [(mul $g, (sub (mul (sigmoid $input), $factor), $pull)), (neg (mul $g, $input)),
+                    (mul $g, (softplus_plain (neg $input))), (none)];
+  let summary = "(1 - target) * input + factor * log(1 + exp(-input)).";
+}
+
 def : Loss<"binary_cross_entropy",
     "Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str "
     "reduction='mean'"> {

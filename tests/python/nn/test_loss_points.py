@@ -49,6 +49,34 @@ def test_slopes_by_targets_of_binary_cross_entropy(mode):
     assert tandem.autograd.gradgradcheck(F.binary_cross_entropy, (tensor([0.3, 0.8]).double().requires_grad_(), x[:2]))
 
 
+@pytest.mark.parametrize("dtype", [tandem.float32, F64])
+def test_slopes_of_logits_that_are_far_below_zero(dtype, mode):
+    """sigmoid(x) - t, which is as small as it is: differences of the slopes of terms are 0 or rounding."""
+
+    def run(x, t):
+        plain = slopes(lambda x: F.binary_cross_entropy_with_logits(x, t, reduction="none"), x)
+        weighted = slopes(
+            lambda x: F.binary_cross_entropy_with_logits(x, t, pos_weight=tensor(3.0), reduction="none"), x
+        )
+        return *plain, *weighted
+
+    x = tensor([-20.0, -30.0, -80.0, 0.0], dtype=dtype).requires_grad_()
+    small = tensor([math.exp(v) / (1 + math.exp(v)) for v in x.tolist()], dtype=dtype)
+    first, second, weighted, _ = run_in(mode, run, x, tensor([0.0, 0.0, 0.0, 1.0], dtype=dtype))
+    tandem.testing.assert_close(first, small - tensor([0.0, 0.0, 0.0, 1.0], dtype=dtype), rtol=1e-6, atol=0)
+    tandem.testing.assert_close(second, small * (1 - small), rtol=1e-6, atol=0)
+    tandem.testing.assert_close(weighted, tensor([*small.tolist()[:3], -1.5], dtype=dtype), rtol=1e-6, atol=0)
+
+
+def test_derivatives_of_binary_cross_entropy_with_logits():
+    x, t, w = (tensor(v, dtype=F64).requires_grad_() for v in ([-1.5, 0.3], [0.2, 0.9], [2.0, 0.5]))
+
+    def loss(x, t, w):
+        return F.binary_cross_entropy_with_logits(x, t, pos_weight=w)
+
+    assert tandem.autograd.gradcheck(loss, (x, t, w)) and tandem.autograd.gradgradcheck(loss, (x, t, w))
+
+
 def test_cosine_embedding_loss_of_zero(mode):
     """1e-12 is added to squared lengths: the slope at a zero vector is y / (|y| * 1e-6)."""
 

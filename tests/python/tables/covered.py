@@ -36,6 +36,7 @@ COVERED = {
     "log_loss": "binary_cross_entropy",
     "log_loss_grad": "binary_cross_entropy",
     "logit_clamped": "logit",
+    "logit_loss": "binary_cross_entropy_with_logits",
     "nonzero_plain": "test_math.py::test_norms_have_a_derivative_at_zero",
     "norm_plain": "norm",
     "outside_grad": "hardshrink",
