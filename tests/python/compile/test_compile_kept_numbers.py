@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from compiling import CHECKED, Box, counting, picture, vector
+from compiling import CHECKED, Box, counting, picture, runs_of, vector
 
 import tandem
 from tandem import nn
@@ -243,18 +243,13 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_numbers(form):
-    global total  # noqa: PLW0603
-    make, runs = FORMS[form]
-    seen = []
-    for wrap in (lambda f: f, counting):
+    def begin():
+        global total  # noqa: PLW0603
         total = 0
-        body, look = make()
-        call = wrap(body)
-        seen.append([picture((call(vector(1.5, k - 3)), look())) for k in range(8)])
-    assert seen[0] == seen[1]
-    if not CHECKED:
-        ran = call.compiled._compiled.runs if isinstance(body, nn.Module) else call.runs
-        assert ran <= runs, call.compiled.explain(vector(1, 2))
+
+    make, most = FORMS[form]
+    ran = runs_of(make, lambda k: vector(1.5, k - 3), begin)
+    assert CHECKED or ran <= most
 
 
 # ---- what others do between calls ------------------------------------------------------------------------------------

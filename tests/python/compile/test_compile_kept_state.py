@@ -4,7 +4,7 @@ call finds what is there and leaves what the body would leave, and the body is r
 from __future__ import annotations
 
 import pytest
-from compiling import CHECKED, Box, attempt, counting, picture, vector
+from compiling import CHECKED, Box, attempt, picture, runs_of, vector
 
 import tandem
 from tandem import nn
@@ -231,23 +231,14 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_state(form):
-    global total  # noqa: PLW0603
-    make, runs = FORMS[form]
-    seen = []
-    for wrap in (lambda f: f, counting):
+    def begin():
+        global total  # noqa: PLW0603
         tandem.manual_seed(0)
         total = vector(0, 0, 0)
-        body, look = make()
-        call = wrap(body)
-        found = []
-        for k in range(8):
-            result = call(tandem.arange(6.0).reshape(2, 3) * (k - 3) / 10)
-            found.append(picture((result, look())))
-        seen.append(found)
-    assert seen[0] == seen[1]
-    if runs is not None and not CHECKED:
-        ran = call.compiled._compiled.runs if isinstance(body, nn.Module) else call.runs
-        assert ran == runs, call.compiled.explain(tandem.ones(2, 3))
+
+    make, runs = FORMS[form]
+    ran = runs_of(make, lambda k: tandem.arange(6.0).reshape(2, 3) * (k - 3) / 10, begin)
+    assert CHECKED or runs is None or ran == runs
 
 
 def test_the_first_call_of_fullgraph_learns():
