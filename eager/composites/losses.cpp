@@ -168,7 +168,13 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
   if (!(x.shape() == target.shape()))
     fail<ValueError>("Target size (", shapeText(target.shape()), ") must be the same as input size (",
                      shapeText(x.shape()), ")");
+  for (const Tensor* t : {&x, &target})
+    if (t->dtype() == DType::Bool)
+      fail<NotImplementedError>("\"binary_cross_entropy_with_logits\" not implemented for '", dtypeName(t->dtype()),
+                                "', which the ", t == &x ? "input" : "target", " is");
   FusedScope fused(x);
+  // Of integers alone the loss has the default dtype.
+  const Tensor logits = isInteger(x.dtype()) && !isFloating(target.dtype()) ? toDType(x, defaultDType()) : x;
   Tensor factor;
   Tensor pull = target;
   if (posWeight.defined()) {
@@ -178,7 +184,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
   }
   // The loss has the target's dtype, as PyTorch, which weights it in place.
   Tensor loss =
-      inFloating(logit_loss(x, target, factor.defined() ? Operand(factor) : Operand(1), pull), target.dtype());
+      inFloating(logit_loss(logits, target, factor.defined() ? Operand(factor) : Operand(1), pull), target.dtype());
   if (weight.defined()) {
     needWithin("binary_cross_entropy_with_logits: weight", weight, x);
     loss = inFloating(mul(loss, weight), target.dtype());

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -121,3 +122,18 @@ def test_second_derivatives_on_the_border_of_an_image(padding, mode):
     x = tandem.arange(9.0, dtype=F64).square().reshape(1, 1, 3, 3).requires_grad_()
     first, second = run_in(mode, run, x, tensor([[[[1.0, -1.0], [-1.0, 1.0]]]], dtype=F64).requires_grad_())
     assert not first.any() and not second.any()
+
+
+def test_losses_of_logits_of_every_dtype():
+    dtypes = (tandem.float32, tandem.float64, tandem.bfloat16, tandem.int64, tandem.uint8, tandem.bool)
+    want = F.binary_cross_entropy_with_logits(tandem.arange(3.0), tandem.tensor([1.0, 0.0, 1.0]))
+    for of, to in itertools.product(dtypes, dtypes):
+        x, target = tandem.arange(3).to(of), tandem.tensor([1, 0, 1]).to(to)
+        if of == tandem.bool or to == tandem.bool:
+            with pytest.raises(NotImplementedError, match="not implemented for 'bool'"):
+                F.binary_cross_entropy_with_logits(x, target)
+            continue
+        got = F.binary_cross_entropy_with_logits(x, target)
+        floats = [dtype for dtype in (of, to) if dtype.is_floating_point]
+        assert got.dtype == (to if to.is_floating_point else floats[0] if floats else tandem.float32)
+        assert abs(got.item() - want.item()) < (1e-2 if tandem.bfloat16 in floats else 1e-6)
