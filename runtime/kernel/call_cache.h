@@ -20,37 +20,41 @@ struct CallKey {
   friend bool operator==(const CallKey& a, const CallKey& b) {
     return a.words[0] == b.words[0] && a.words[1] == b.words[1] && a.words[2] == b.words[2] && a.device == b.device;
   }
+  /// Below kCallEntries.
   [[nodiscard]] std::size_t hash() const {
-    std::uint64_t h = words[0] * 0x9e3779b97f4a7c15ULL ^ words[1] * 0xc2b2ae3d27d4eb4fULL ^ words[2];
-    return h ^ h >> 29;
+    // The uppermost bits of a product depend on all bits of a word, lower ones on those below them.
+    return (words[0] * 0x9e3779b97f4a7c15ULL ^ words[1] * 0xc2b2ae3d27d4eb4fULL ^ words[2] * 0x165667b19e3779f9ULL) >>
+           54;
   }
 };
 struct CallEntry {
   CallKey key;
   const Kernel* kernel = nullptr;
 };
-inline constexpr std::size_t kCallEntries = 1024;
+inline constexpr std::size_t kCallEntries = 1 << 10;
 
 /// The thread's entries; on the heap, as the loader has little room for the thread-local memory of libraries that it
 /// opens late.
 extern thread_local constinit CallEntry* callCache;
 CallEntry* makeCallCache();
 
-/// The entry of a key; it may hold another key's kernel.
-inline CallEntry& callEntry(const CallKey& key) {
+/// The two entries of a key, the newer one first; they may hold other keys' kernels.
+inline std::array<CallEntry*, 2> callEntries(const CallKey& key) {
   CallEntry* entries = callCache != nullptr ? callCache : makeCallCache();
-  return entries[key.hash() % kCallEntries];
+  const std::size_t at = key.hash();
+  return {entries + at, entries + (at ^ 1)};
 }
 
 /// The kernel that the thread remembers for a key, or what `build` gives.
 template <class Build>
 const Kernel& kernelFor(const CallKey& key, Build build) {
-  CallEntry& entry = callEntry(key);
-  if (entry.kernel == nullptr || !(entry.key == key)) {
-    const Kernel* kernel = build();
-    entry = {key, kernel};
-  }
-  return *entry.kernel;
+  const auto [entry, other] = callEntries(key);
+  if (entry->kernel != nullptr && entry->key == key) return *entry->kernel;
+  if (other->kernel != nullptr && other->key == key) return *other->kernel;
+  const Kernel* kernel = build();
+  *other = *entry;
+  *entry = {key, kernel};
+  return *kernel;
 }
 
 inline std::uint8_t operandByte(DType t, Access a) {
