@@ -245,6 +245,23 @@ void scanWideRows(const T* x, T* out, std::int64_t size, Combine combine) {
   }
 }
 
+/// A row of sums of integers of eight bytes, whose order is free: four at a time, so that one row alone is read in
+/// order and none waits for the one before.
+inline void sumRow(const std::uint64_t* x, std::uint64_t* out, std::int64_t size) {
+  using V = FourOf<std::uint64_t>::Vector;
+  V before{};
+  std::int64_t i = 0;
+  for (; i + 4 <= size; i += 4) {
+    V v = readFour(x + i);
+    v += __builtin_shufflevector(v, V{}, 4, 0, 1, 2);
+    v += __builtin_shufflevector(v, V{}, 4, 5, 0, 1);
+    const V sums = before + v;
+    std::memcpy(out + i, &sums, sizeof sums);
+    before += __builtin_shufflevector(v, v, 3, 3, 3, 3);
+  }
+  for (std::uint64_t sum = before[0]; i < size; ++i) out[i] = sum += x[i];
+}
+
 /// x and out, outer x size x inner of T; the chain runs in C, from its first element on.
 template <class C, std::int64_t Rows, class T, class Combine>
 void scanLines(const T* x, T* out, const DimSplit& s, Combine combine) {
@@ -252,12 +269,18 @@ void scanLines(const T* x, T* out, const DimSplit& s, Combine combine) {
   overChains<Rows>(s, [&](std::int64_t at, auto apart, auto count) {
     if constexpr (requires(__m128 v) { loadFour(x), combine.four(v, v); })
       if (s.inner == 1 && s.size > 1 && count == kChains) return scanRows(x + at, out + at, s.size, combine);
-    if constexpr (sizeof(T) == 8 && requires(FourOf<std::uint64_t>::Vector v) { combine.four(v, v); })
-      if (s.inner == 1 && s.size >= kChains && count == kChains) {
-        // Integers wrap.
-        using U = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;
-        return scanWideRows(reinterpret_cast<const U*>(x + at), reinterpret_cast<U*>(out + at), s.size, combine);
+    // Integers wrap.
+    using U = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;
+    if constexpr (sizeof(T) == 8 && std::is_integral_v<T> && std::is_same_v<Combine, Add>) {
+      if (s.inner == 1) {
+        for (std::int64_t j = 0; j < count; ++j, at += s.size)
+          sumRow(reinterpret_cast<const U*>(x + at), reinterpret_cast<U*>(out + at), s.size);
+        return;
       }
+    } else if constexpr (sizeof(T) == 8 && requires(FourOf<std::uint64_t>::Vector v) { combine.four(v, v); }) {
+      if (s.inner == 1 && s.size >= kChains && count == kChains)
+        return scanWideRows(reinterpret_cast<const U*>(x + at), reinterpret_cast<U*>(out + at), s.size, combine);
+    }
     C carry[kTogether];
     auto take = [&](std::int64_t j, auto next) {
       std::int64_t place = at + j * apart;
