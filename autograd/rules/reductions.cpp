@@ -21,6 +21,7 @@ void amaxAmin(RuleContext& c) {
   DimsRef shape = c.inputShape(0);
   Dims kept = keptShape(shape, dims);
   const Tensor& x = c.input(0);
+  const FusedScope fused(x);
   Tensor out = ops::reshape(c.output(0), kept);
   Tensor equal = ops::eq(x, out);
   // A NaN makes the gradient NaN, but in max and min of all elements (keepdim), where the NaNs share it.
@@ -66,9 +67,11 @@ constexpr std::int64_t kCutFrom = 8 * 1024;
 /// a dim that is not long both rows and their number are few places, if the dim can be cut so.
 std::int64_t rowLength(std::int64_t n, std::int64_t all) {
   if (n < kLongDim) {
-    if (all >= kCutFrom && n > kFewPlaces)
-      for (std::int64_t d = kFewPlaces / 2; d >= kLeastPlaces; --d)
-        if (n % d == 0 && n / d <= kFewPlaces) return d;
+    if (all < kCutFrom || n <= kFewPlaces) return n;
+    for (std::int64_t d = kFewPlaces / 2; d >= kLeastPlaces; --d)
+      if (n % d == 0 && n / d <= kFewPlaces) return d;
+    for (std::int64_t d = kFewPlaces; d > kFewPlaces / 2; --d)
+      if (n % d == 0 && n / d <= kFewPlaces) return d;
     return n;
   }
   for (auto d = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n))); d >= kShortRow; --d)
@@ -96,7 +99,8 @@ Tensor productsOfOtherPlaces(const Tensor& x, std::int64_t dim) {
   return ops::stack(others, dim);
 }
 
-/// The product of the other elements along `dim`, for each: of a long dim, of its row times those of the other rows.
+/// The product of the other elements along `dim`, for each: of a long dim, of its row, or its column, times
+/// those of the others.
 Tensor productsOfOthers(const Tensor& x, std::int64_t dim) {
   const std::int64_t n = x.size(dim);
   if (n > 1 && n <= kFewPlaces && worthFusing(x.numel())) return productsOfOtherPlaces(x, dim);
@@ -112,8 +116,10 @@ Tensor productsOfOthers(const Tensor& x, std::int64_t dim) {
     cut[dim] = row;
     cut.insert(dim, n / row);
     Tensor rows = ops::reshape(x, cut);
-    Tensor others = ops::unsqueeze(productsOfOthers(ops::prod(rows, Dims{dim + 1}), dim), dim + 1);
-    return ops::reshape(ops::mul(productsOfOthers(rows, dim + 1), others), x.shape());
+    // Of neighbours those that lie a row apart come first, whole rows at a time.
+    const std::int64_t first = dim == x.dim() - 1 ? dim : dim + 1;
+    Tensor others = ops::unsqueeze(productsOfOthers(ops::prod(rows, Dims{first}), dim), first);
+    return ops::reshape(ops::mul(productsOfOthers(rows, first), others), x.shape());
   }
   Tensor after = ops::flip(productsBefore(ops::flip(x, Dims{dim}), dim), Dims{dim});
   return ops::mul(productsBefore(x, dim), after);
@@ -126,6 +132,7 @@ void prod(RuleContext& c) {
   AttrReader a = c.attrs();
   DimsRef dims = a.list();
   DimsRef shape = c.inputShape(0);
+  const FusedScope fused(c.input(0));
   Tensor x = ops::to(c.input(0), c.resultDType());
   Tensor g = ops::reshape(c.grad(), keptShape(shape, dims));
   if (shape.empty()) return c.set(0, g);
