@@ -120,18 +120,21 @@ def _histogram(
     _check_weight(points, weight)
     edges = _edges(op, points, bins, range)
     counts = [len(e) - 1 for e in edges]
-    inside = _C.ones_like(points[:, 0], dtype=_C.bool)
-    box = _C.zeros_like(inside, dtype=_C.int64)
+    box: Tensor | None = None
     for d, (e, count) in enumerate(zip(edges, counts, strict=True)):
-        x = points[:, d].contiguous()
-        inside = inside & (x >= e[0]) & (x <= e[-1])
         # The last edge belongs to the last bin.
-        box = box * count + (_C.searchsorted(e, x, right=True) - 1).clamp(0, count - 1)
+        own = (_C.searchsorted(e, points[:, d].contiguous(), right=True) - 1).clamp(0, count - 1)
+        box = own if box is None else box * count + own
+    assert box is not None
     total = math.prod(counts)
-    # What is outside is counted in one more box, which is dropped.
-    box = _C.where(inside, box, total)
-    what = _C.ones_like(points[:, 0]) if weight is None else weight.detach()
-    hist = points.new_zeros(total + 1).index_add(0, box, what)[:total].reshape(counts)
+    boxes = total
+    if range is not None or any(isinstance(b, Tensor) for b in bins):
+        # What is outside of edges that do not come of the points is counted in one more box, which is dropped.
+        for d, e in enumerate(edges):
+            box = _C.where((points[:, d] >= e[0]) & (points[:, d] <= e[-1]), box, total)
+        boxes = total + 1
+    what = points.new_ones(len(points)) if weight is None else weight.detach()
+    hist = points.new_zeros(boxes).index_add(0, box, what)[:total].reshape(counts)
     if density:
         hist = hist / hist.sum()
         for d, e in enumerate(edges):

@@ -272,4 +272,10 @@ def test_histogram_method():
     assert x.histogram(tandem.tensor([0.0, 1.5, 3.0]), weight=x, density=True).hist.tolist() == pytest.approx(
         [1 / 3] * 2
     )
+    # The least and the greatest point are in a bin, whatever the edges between them are rounded to.
+    y = tandem.tensor([0.1, 0.7, 3.3], dtype=tandem.float64).repeat(5)
+    assert y.histogram(7).hist.sum() == 15 and y.float().histogram(7).hist.sum() == 15
+    points = tandem.stack([y, y * 3], 1)
+    found = tandem.histogramdd(points, [tandem.tensor([0.5, 1.0, 2.0], dtype=tandem.float64), 2])
+    assert found.hist.tolist() == [[5, 0], [0, 0]]
     assert x.to_dense() is x and x.to_dense(tandem.float64).dtype == tandem.float64
