@@ -1,9 +1,12 @@
-// Sums of numbers given by their logarithms, and products with logarithms: logaddexp, logaddexp2, xlogy, xlog1py,
-// logit.
+// Sums of numbers given by their logarithms, and products with logarithms: logaddexp, logaddexp2,
+// logaddexp3, xlogy, xlog1py, logit.
 #pragma once
+
+#include <array>
 
 #include "codegen/math/activations.h"
 #include "codegen/math/basic.h"
+#include "codegen/math/exp.h"
 #include "codegen/math/log.h"
 
 namespace tandem::math {
@@ -24,6 +27,12 @@ Val<B> logaddexp2(const Val<B>& x, const Val<B>& y) {
   auto [m, gap] = largerAndGap(x, y);
   return m + softplus(gap * -0x1.62e42fefa39efp-1) * log2e(x);
 }
+/// The largest of three, and the exponentials of what each is more.
+template <class B>
+std::array<Val<B>, 4> largestAndExps(const Val<B>& x, const Val<B>& y, const Val<B>& z) {
+  const Val<B> m = x.with(math::maximum(*x.b, math::maximum(*x.b, x.v, y.v), z.v));
+  return {m, exp(x - m), exp(y - m), exp(z - m)};
+}
 /// x times a logarithm of y, 0 for x = 0 unless y is NaN.
 template <class B>
 Val<B> timesLog(const Val<B>& x, const Val<B>& y, const Val<B>& logOfY) {
@@ -36,6 +45,18 @@ Val<B> timesLog(const Val<B>& x, const Val<B>& y, const Val<B>& logOfY) {
 template <class B>
 typename B::V logaddexp(B& b, typename B::V x, typename B::V y) {
   return detail::logaddexp(detail::Val(b, x), detail::Val(b, y)).v;
+}
+/// log(e^x + e^y + e^z), of finite numbers.
+template <class B>
+typename B::V logaddexp3(B& b, typename B::V x, typename B::V y, typename B::V z) {
+  auto [m, ex, ey, ez] = detail::largestAndExps(detail::Val(b, x), detail::Val(b, y), detail::Val(b, z));
+  return (m + detail::log(ex + ey + ez)).v;
+}
+/// e^x / (e^x + e^y + e^z), of finite numbers.
+template <class B>
+typename B::V logaddexp3_share(B& b, typename B::V x, typename B::V y, typename B::V z) {
+  auto [m, ex, ey, ez] = detail::largestAndExps(detail::Val(b, x), detail::Val(b, y), detail::Val(b, z));
+  return (ex / (ex + ey + ez)).v;
 }
 /// log2(2^x + 2^y).
 template <class B>

@@ -14,9 +14,10 @@ Tensor weightOf(const Tensor& weight, const Tensor& index) {
   return view(index_select(weight, 0, view(contiguous(index), Dims{-1})), index.shape());
 }
 
-/// `target` once all of it is `fine`.
-Tensor expectedTarget(const Tensor& target, const Tensor& fine, Expectation what) {
-  return expected(target, fine, what, toDType(target, DType::Int64));
+/// `target` once all of it is in [least, classes).
+Tensor expectedTarget(const Tensor& target, std::int64_t least, std::int64_t classes, Expectation what) {
+  const Tensor labels = toDType(target, DType::Int64);
+  return expected(target, within(labels, least, classes - 1), what, labels);
 }
 
 Tensor nllLoss(const Tensor& x, const Tensor& target, const Tensor& weight, std::int64_t ignore,
@@ -106,9 +107,6 @@ Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const 
   return reducedLoss(each, reductionOf(average, reduce, reduction));
 }
 
-/// By how much each is above 0; one that is NaN is not, as in PyTorch, and passes no gradient on.
-static Tensor excess(const Tensor& x) { return where(gt(x, 0), x, 0); }
-
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, double margin, const Tensor& weight,
                          Flag average, Flag reduce, std::string_view reduction) {
   if (p != 1 && p != 2) fail<ValueError>("only p == 1 and p == 2 supported");
@@ -116,13 +114,12 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, 
   if (x.dim() > 2)
     fail("Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", shapeText(x.shape()));
   Tensor rows = x.dim() < 2 ? reshape(x, Dims{1, -1}) : x;
-  Tensor classes = reshape(target, Dims{-1});
-  classes =
-      expectedTarget(classes, logical_and(ge(classes, 0), lt(classes, rows.size(1))), Expectation::MarginTargetInRange);
+  Tensor classes = target.dim() == 1 ? target : reshape(target, Dims{-1});
+  classes = expectedTarget(classes, 0, rows.size(1), Expectation::MarginTargetInRange);
   if (classes.size(0) != rows.size(0))
     fail("inconsistent target size, expected ", rows.size(0), " but got ", shapeText(target.shape()));
   Tensor column = unsqueeze(classes, 1);
-  Tensor apart = excess(add(sub(rows, gather(rows, 1, column)), margin));
+  Tensor apart = excess(rows, gather(rows, 1, column), margin);
   if (p == 2) apart = square(apart);
   if (weight.defined()) apart = mul(apart, unsqueeze(weightOf(weight, classes), 1));
   Tensor others = ne(arange(0, rows.size(1)), column);
@@ -139,7 +136,7 @@ Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Flag averag
   std::int64_t classes = x.dim() == 0 ? 1 : x.size(-1);
   Tensor rows = reshape(x, Dims{-1, classes});
   Tensor labels = reshape(target, Dims{-1, classes});
-  labels = expectedTarget(labels, logical_and(ge(labels, -1), lt(labels, classes)), Expectation::LabelInRange);
+  labels = expectedTarget(labels, -1, classes, Expectation::LabelInRange);
   if (!isFloating(rows.dtype())) rows = toDType(rows, defaultDType());
   Tensor each = std::get<0>(multilabel_margins(rows, labels));
   if (x.dim() < 2) each = squeeze_dims(each, Dims{0});

@@ -158,7 +158,7 @@ Tensor bernoulli(const Tensor& p, Generator* g) {
   refuseSameRandomness("bernoulli", {p});
   GeneratorScope scope(g);
   Tensor chance = detached(p);
-  chance = expected(chance, logical_and(ge(chance, 0), le(chance, 1)), Expectation::BernoulliProbability);
+  chance = expected(chance, within(chance, 0, 1), Expectation::BernoulliProbability);
   Tensor u = uniform_plain(p.shape(), computeType(p.dtype()));
   return constantIn(toDType(lt(u, chance), p.dtype()), {&p, 1});
 }

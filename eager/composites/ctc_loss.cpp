@@ -40,19 +40,6 @@ Tensor paddedTargets(const Tensor& targets, const Tensor& lengths) {
   return where(inside, reshape(index_select(targets, 0, from), inside.shape()), 0);
 }
 
-/// log(exp(a) + exp(b) + exp(c))
-Tensor logSum(const Tensor& a, const Tensor& b, const Tensor& c) {
-  Tensor top = detached(maximum(maximum(a, b), c));
-  return add(top, log(add(add(exp(sub(a, top)), exp(sub(b, top))), exp(sub(c, top)))));
-}
-
-/// `x` moved right by `n` columns, the first ones impossible.
-Tensor shifted(const Tensor& x, std::int64_t n) {
-  n = std::min(n, x.size(1));
-  const std::array<Tensor, 2> parts{full(Dims{x.size(0), n}, kImpossible, x.dtype()), narrow(x, 1, 0, x.size(1) - n)};
-  return cat(parts, 1);
-}
-
 Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& givenRunning, const Tensor& givenLengths,
            std::int64_t blank, std::string_view reduction, bool zeroInfinity) {
   if (!isFloating(logProbs.dtype())) fail("\"ctc_loss_cpu\" not implemented for '", dtypeName(logProbs.dtype()), "'");
@@ -71,8 +58,7 @@ Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& giv
   const Device device = logProbs.device();
   Tensor running = lengthsOf("input_lengths", toDevice(givenRunning, device), batch);
   Tensor lengths = lengthsOf("target_lengths", toDevice(givenLengths, device), batch);
-  running =
-      expected(running, logical_and(ge(running, 0), le(running, steps)), Expectation::InputLength, running, steps);
+  running = expected(running, within(running, 0, steps), Expectation::InputLength, running, steps);
 
   Tensor labels = toDevice(
       toDType(!batched && givenTargets.dim() == 1 ? unsqueeze(givenTargets, 0) : givenTargets, DType::Int64), device);
@@ -81,54 +67,55 @@ Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& giv
     labels = paddedTargets(labels, lengths);
   } else {
     const std::int64_t width = labels.size(1);
-    const Tensor fits = logical_and(ge(lengths, 0), le(lengths, width));
+    const Tensor fits = within(lengths, 0, width);
     lengths = expected(lengths, fits, Expectation::TargetLength, lengths, width);
   }
   lengths = unsqueeze(lengths, 1);
   running = unsqueeze(running, 1);
   std::int64_t longest = labels.size(1);
-  // blank, label, blank, label, ..., blank
+  // blank, label, blank, label, ..., blank, with two more in front.
   Tensor blanks = full(Dims{batch, longest}, blank, DType::Int64);
   const std::array<Tensor, 2> pairs{blanks, labels};
-  const std::array<Tensor, 2> ends{reshape(stack(pairs, 2), Dims{batch, 2 * longest}),
-                                   full(Dims{batch, 1}, blank, DType::Int64)};
-  Tensor path = cat(ends, 1);
-  std::int64_t places = 2 * longest + 1;
-  Tensor at = gather(scores, 2, expand(unsqueeze(path, 0), Dims{steps, batch, places}));
-  // A blank between two different labels may be left out.
-  Tensor skips = full(Dims{batch, places}, false, DType::Bool);
-  if (places > 2) {
-    Tensor late = narrow(path, 1, 2, places - 2);
-    const std::array<Tensor, 2> parts{full(Dims{batch, 2}, false, DType::Bool),
-                                      logical_and(ne(late, blank), ne(late, narrow(path, 1, 0, places - 2)))};
-    skips = cat(parts, 1);
-  }
-  // Before the first step: as if one stood before the first blank.
-  Tensor place = arange(0, places);
-  Tensor alpha = where(eq(place, 0), 0.0, full(Dims{batch, places}, kImpossible, scores.dtype()));
+  const std::array<Tensor, 3> parts{full(Dims{batch, 2}, blank, DType::Int64),
+                                    reshape(stack(pairs, 2), Dims{batch, 2 * longest}),
+                                    full(Dims{batch, 1}, blank, DType::Int64)};
+  const Tensor wide = cat(parts, 1);
+  const std::int64_t places = 2 * longest + 1;
+  const Tensor path = narrow(wide, 1, 2, places);
+  // Not below what is impossible, whose sums over all steps are finite.
+  const Tensor at = clamp_min(gather(scores, 2, expand(unsqueeze(path, 0), Dims{steps, batch, places})), kImpossible);
+  // What it costs to come from two places before: a blank between two different labels may be left out.
+  const Tensor skipping = where(ne(path, narrow(wide, 1, 0, places)), full(Dims{}, 0.0, scores.dtype()), kImpossible);
+  // The scores of the places, with two in front where no path is. Before the first step: as if one stood before the
+  // first blank.
+  const Tensor margin = full(Dims{batch, 2}, kImpossible, scores.dtype());
+  const std::array<Tensor, 3> start{margin, zeros(Dims{batch, 1}, scores.dtype()),
+                                    full(Dims{batch, places - 1}, kImpossible, scores.dtype())};
+  Tensor alpha = cat(start, 1);
   for (std::int64_t t = 0; t < steps; ++t) {
     FusedScope fused(alpha);
-    Tensor before = shifted(alpha, 1);
-    Tensor two = t == 0 ? full_like(alpha, kImpossible) : where(skips, shifted(alpha, 2), kImpossible);
-    Tensor next = add(logSum(alpha, before, two), select(at, 0, t));
-    alpha = where(gt(running, t), clamp(next, Operand(kImpossible)), alpha);
+    const Tensor stayed = narrow(alpha, 1, 2, places);
+    const Tensor skipped = add(narrow(alpha, 1, 0, places), skipping);
+    const Tensor next = add(logaddexp3(stayed, narrow(alpha, 1, 1, places), skipped), select(at, 0, t));
+    const std::array<Tensor, 2> both{margin, where(gt(running, t), next, stayed)};
+    alpha = cat(both, 1);
   }
-  Tensor last = gather(alpha, 1, mul(lengths, 2));
-  Tensor beforeLast = gather(alpha, 1, clamp(sub(mul(lengths, 2), 1), Operand(0)));
-  beforeLast = where(gt(lengths, 0), beforeLast, kImpossible);
-  Tensor total = logSum(last, beforeLast, full_like(last, kImpossible));
-  Tensor possible = squeeze_dims(gt(total, kImpossible / 2), Dims{1});
-  Tensor scored = neg(squeeze_dims(total, Dims{1}));
-  Tensor impossible = zeros(scored.shape(), scored.dtype());
-  if (!zeroInfinity) impossible = add(impossible, std::numeric_limits<double>::infinity());
+  const Tensor end = mul(lengths, 2);
+  const Tensor last = gather(alpha, 1, add(end, 2));
+  const Tensor beforeLast = gather(alpha, 1, add(end, 1));
+  const Tensor total = squeeze_dims(logaddexp3(last, beforeLast, kImpossible), Dims{1});
+  const Tensor possible = gt(total, kImpossible / 2);
+  Tensor scored = neg(total);
+  const double infinite = zeroInfinity ? 0.0 : std::numeric_limits<double>::infinity();
+  Tensor impossible;
   if (gradEnabled() && logProbs.requiresGrad()) {
     // As PyTorch's derivative, which is that by the scores before log_softmax: e^scores more. NaN of an infinite loss.
-    Tensor runs = unsqueeze(gt(transpose(running, 0, 1), unsqueeze(arange(0, steps), 1)), 2);
+    const Tensor runs = unsqueeze(gt(transpose(running, 0, 1), unsqueeze(arange(0, steps), 1)), 2);
     Tensor mass = sum(where(runs, exp(scores), 0.0), Dims{0, 2});
     scored = add(scored, sub(mass, detached(mass)));
-    if (!zeroInfinity) impossible = add(impossible, sqrt(where(possible, 1.0, mul(mass, 0.0))));
+    if (!zeroInfinity) impossible = add(sqrt(where(possible, 1.0, mul(mass, 0.0))), infinite);
   }
-  Tensor loss = where(possible, scored, impossible);
+  Tensor loss = where(possible, scored, impossible.defined() ? Operand(impossible) : Operand(infinite));
   if (!batched) loss = squeeze_dims(loss, Dims{0});
   if (reduction != "mean") return reducedLoss(loss, reduction);
   return mean(div(loss, toDType(clamp(squeeze_dims(lengths, Dims{1}), Operand(1)), loss.dtype())));

@@ -14,13 +14,6 @@
 namespace tandem::ops {
 namespace {
 
-/// x, or where it has a half type its widened elements, less the greatest along the dim.
-Tensor shifted(const Tensor& x, std::int64_t dim) {
-  Tensor wide = widened(x);
-  Tensor greatest = detached(amax(wide, Dims{dim}, true));
-  return wide.impl() == x.impl() ? sub(x, greatest) : applyOver(wide, OpCode::sub, {wide, greatest});
-}
-
 /// Input of a softmax in the dtype it is computed in. A 0-d input is one row of one element.
 Tensor softmaxInput(const char* op, const Tensor& x, std::optional<DType> dtype) {
   Tensor in = dtype ? toDType(x, *dtype) : x;
@@ -57,8 +50,10 @@ Tensor softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
 Tensor softmax_along(const Tensor& x, std::int64_t dim) {
   FusedScope fused(x);
   return tapedAlong(OpCode::softmax_along, x, dim, [&] {
-    Tensor e = shifted(x, dim);
-    e = applyOver(e, OpCode::exp, {e});
+    const Tensor wide = widened(x);
+    const Tensor greatest = amax(wide, Dims{dim}, true);
+    const Tensor e =
+        wide.impl() == x.impl() ? exp_sub(x, greatest) : applyOver(wide, OpCode::exp_sub, {wide, greatest});
     return applyOver(e, OpCode::div, {e, sum(e, Dims{dim}, true)});
   });
 }
@@ -75,8 +70,10 @@ Tensor log_softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype
 Tensor log_softmax_along(const Tensor& x, std::int64_t dim) {
   FusedScope fused(x);
   return tapedAlong(OpCode::log_softmax_along, x, dim, [&] {
-    Tensor s = shifted(x, dim);
-    return applyOver(s, OpCode::sub, {s, log(sum(exp(s), Dims{dim}, true))});
+    const Tensor wide = widened(x);
+    const Tensor greatest = amax(wide, Dims{dim}, true);
+    const Tensor e = exp_sub(wide, greatest);
+    return applyOver(e, OpCode::sub_log, {wide, greatest, sum(e, Dims{dim}, true)});
   });
 }
 

@@ -146,7 +146,7 @@ Tensor huber_loss(const Tensor& x, const Tensor& target, std::string_view reduct
 }
 
 namespace {
-Tensor isProbability(const Tensor& x) { return logical_and(ge(x, 0), le(x, 1)); }
+Tensor isProbability(const Tensor& x) { return within(x, 0, 1); }
 }  // namespace
 
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, Flag average, Flag reduce,

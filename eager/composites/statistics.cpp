@@ -56,7 +56,7 @@ Tensor quantileOf(const char* op, const Tensor& x, const Tensor& q, std::optiona
   std::int64_t last = lines.size(-1) - 1;
 
   // Ranks of the quantiles of each line, [..., Q]. A NaN is last in its line, and what the line's quantiles are.
-  Tensor inside = logical_and(ge(detached(q), 0), le(detached(q), 1));
+  Tensor inside = within(detached(q), 0, 1);
   Tensor levels = reshape(expected(q, inside, Expectation::QuantileInRange), Dims{-1});
   Tensor rank;
   if (ignoreNan) {
@@ -223,7 +223,7 @@ Tensor histc(const Tensor& x, std::int64_t bins, double min, double max) {
   {
     FusedScope fused(flat);
     Tensor position = mul(div(sub(flat, low), sub(high, low)), static_cast<double>(bins));
-    Tensor inside = logical_and(ge(flat, low), le(flat, high));
+    Tensor inside = within(flat, low, high);
     // The upper bound belongs to the last bin; what is outside is counted in one more, which is dropped.
     place = clamp_max(toDType(where(inside, position, 0), DType::Int64), Operand(bins - 1));
     place = where(inside, place, bins);

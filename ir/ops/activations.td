@@ -410,6 +410,23 @@ def : Activation<"glu", "Tensor input, int dim=-1"> {
   }];
 }
 
+// Steps of softmax and log_softmax: of elements, the greatest along the dim, and the sum.
+def : Pointwise<"exp_sub", "Float", "Tensor input, Tensor other"> {
+  let forms = ["hidden"];
+  let body = [(exp (sub $input, $other))];
+  let derivative = [(mul $g, $out), (neg (mul $g, $out))];
+  let summary = "exp(input - other).";
+  let samples = "none";
+}
+
+def : Pointwise<"sub_log", "Float", "Tensor input, Tensor other, Tensor total"> {
+  let forms = ["hidden"];
+  let body = [(sub (sub $input, $other), (log $total))];
+  let derivative = [(identity $g), (neg $g), (neg (div $g, $total))];
+  let summary = "input - other - log(total).";
+  let samples = "none";
+}
+
 // softmax of floats, taped as a whole: its derivative reads the result alone.
 def : Composite<"softmax_along", "Tensor input, int dim"> {
   let forms = ["hidden"];

@@ -108,6 +108,13 @@ def : Composite<"isclose",
   let reference = "isclose";
 }
 
+// What checks of values ask, as one step.
+def : Case<"within", "Compare", "Tensor input, Operand low, Operand high"> {
+  let body = [(and_ (ge $input, $low), (le $input, $high))];
+  let differentiable = 0;
+  let summary = "low <= input <= high.";
+}
+
 def : Binary<"logical_and", "Logical"> {
   let body = [(and_ $input, $other)];
   let differentiable = 0;

@@ -91,6 +91,29 @@ def : TensorPair<"logaddexp", "Promote"> {
   }];
 }
 
+// A step of ctc_loss: what comes to a place of a path from three.
+class Logaddexp3<string n> : Pointwise<n, "Promote", "Operand input, Operand other, Operand third"> {
+  let domain = "Floating";
+  let forms = ["hidden"];
+  let samples = "none";
+}
+
+def : Logaddexp3<"logaddexp3"> {
+  let body = [(logaddexp3 $input, $other, $third)];
+  let derivative = [(mul $g, (logaddexp3_share $input, $other, $third)),
+                    (mul $g, (logaddexp3_share $other, $input, $third)),
+                    (mul $g, (logaddexp3_share $third, $input, $other))];
+  let summary = "log(exp(input) + exp(other) + exp(third)), without overflow.";
+}
+
+def : Logaddexp3<"logaddexp3_share"> {
+  let body = [(logaddexp3_share $input, $other, $third)];
+  let derivative = [(mul $g, (mul $out, (sub 1, $out))),
+                    (neg (mul $g, (mul $out, (logaddexp3_share $other, $input, $third)))),
+                    (neg (mul $g, (mul $out, (logaddexp3_share $third, $input, $other))))];
+  let summary = "exp(input) / (exp(input) + exp(other) + exp(third)): the derivative of logaddexp3.";
+}
+
 def : TensorPair<"logaddexp2", "Promote"> {
   let domain = "Floating";
   let forms = ["function", "method", "out"];

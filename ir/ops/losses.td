@@ -267,6 +267,14 @@ def : Loss<"multilabel_soft_margin_loss",
   }];
 }
 
+// An element that is NaN is not above 0, as in PyTorch, and passes no gradient on.
+def : Case<"excess", "Promote", "Tensor input, Tensor other, Operand margin"> {
+  let domain = "Number";
+  let body = [(select (gt (add (sub $input, $other), $margin), 0), (add (sub $input, $other), $margin), 0)];
+  let derivative = [(where (gt $out, 0), $g, 0), (neg (where (gt $out, 0), $g, 0)), (none)];
+  let summary = "input - other + margin where that is above 0, else 0.";
+}
+
 def : Loss<"multi_margin_loss",
     "Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, bool? size_average=None, bool? "
     "reduce=None, str reduction='mean'"> {

@@ -520,7 +520,12 @@ def test_ctc_loss():
     # Through log_softmax it is the derivative.
     x = tandem.arange(24.0, dtype=D).reshape(4, 2, 3).sin().requires_grad_()
     targets = tandem.tensor([[1, 2], [1, 1]])
-    assert tandem.autograd.gradcheck(lambda x: F.ctc_loss(x.log_softmax(2), targets, (4, 3), (2, 1)), (x,))
+    of = lambda x: F.ctc_loss(x.log_softmax(2), targets, (4, 3), (2, 1))  # noqa: E731
+    assert tandem.autograd.gradcheck(of, (x,)) and tandem.autograd.gradgradcheck(of, (x,))
+    # A label that is the blank comes between others as any.
+    scores = (tandem.arange(30.0).reshape(5, 1, 6) * 7 % 5).log_softmax(-1)
+    for labels, want in (([1, 0], 6.902077), ([1, 0, 2], 8.2027), ([0, 1], 9.011012), ([1, 1], 6.787091)):
+        same(F.ctc_loss(scores, tandem.tensor([labels]), (5,), (len(labels),), reduction="none"), [want])
 
 
 def test_ctc_loss_of_the_impossible():
