@@ -32,8 +32,8 @@ def test_reciprocal_powers(dtype):
         assert_same_bits(mixed[i], (bases**e)[i])
 
 
-@pytest.mark.parametrize("n", [16, 17, 24, 31, 48, 100])
-@pytest.mark.parametrize("lines", [90, 700])
+@pytest.mark.parametrize("n", [16, 17, 24, 31, 48, 100, 144, 256])
+@pytest.mark.parametrize("lines", [90, 700, 2000])
 def test_the_gradient_of_products_of_many(n, lines):
     """However a dim is cut: of float64, the other elements' product, and 0 beside two zeros."""
     rng = np.random.default_rng(n)
