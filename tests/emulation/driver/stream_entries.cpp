@@ -1,7 +1,6 @@
 // The driver's functions for streams, events, graphs and kernels.
 #include <algorithm>
 #include <atomic>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
