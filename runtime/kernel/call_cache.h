@@ -38,11 +38,11 @@ inline constexpr std::size_t kCallEntries = 1 << 10;
 extern thread_local constinit CallEntry* callCache;
 CallEntry* makeCallCache();
 
-/// The two entries of a key, the newer one first; they may hold other keys' kernels.
+/// The two entries of a key and of those whose place is the same but for the last bit, the newer one first.
 inline std::array<CallEntry*, 2> callEntries(const CallKey& key) {
   CallEntry* entries = callCache != nullptr ? callCache : makeCallCache();
-  const std::size_t at = key.hash();
-  return {entries + at, entries + (at ^ 1)};
+  CallEntry* first = entries + (key.hash() & ~std::size_t{1});
+  return {first, first + 1};
 }
 
 /// The kernel that the thread remembers for a key, or what `build` gives.
