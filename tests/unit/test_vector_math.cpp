@@ -570,5 +570,30 @@ TEST_P(BinaryMath, Float64) { checkBinary<double>(GetParam().name, GetParam().f6
 INSTANTIATE_TEST_SUITE_P(Functions, BinaryMath, testing::ValuesIn(kBinary),
                          [](const auto& p) { return std::string(p.param.name); });
 
+/// log(e^x + e^y + e^z) and the first one's share of the sum, of scores that a path may have.
+template <class T>
+void checkSumsOfThree() {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> score(-40, 30);
+  for (int i = 0; i < 30000; ++i) {
+    T v[3];
+    for (T& x : v) x = random() % 8 == 0 ? T(-1e30) : static_cast<T>(score(random));
+    if (random() % 4 == 0) v[1] = v[0];
+    const long double m = std::max({v[0], v[1], v[2]});
+    const long double sum = std::exp(v[0] - m) + std::exp(v[1] - m) + std::exp(v[2] - m);
+    B b;
+    auto of = [](T x) { return B::make(x); };
+    const T total = B::get<T>(math::logaddexp3(b, of(v[0]), of(v[1]), of(v[2])));
+    const T share = B::get<T>(math::logaddexp3_share(b, of(v[0]), of(v[1]), of(v[2])));
+    const long double ulp = std::numeric_limits<T>::epsilon();
+    ASSERT_LE(std::abs(total - (m + std::log(sum))), 2 * ulp * std::max(1.0L, std::abs(m))) << v[0] << v[1] << v[2];
+    ASSERT_LE(std::abs(share - std::exp(v[0] - m) / sum), 4 * ulp) << v[0] << v[1] << v[2];
+  }
+}
+TEST(VectorMath, SumsOfThreeByTheirLogarithms) {
+  checkSumsOfThree<float>();
+  checkSumsOfThree<double>();
+}
+
 }  // namespace
 }  // namespace tandem::test
