@@ -46,7 +46,7 @@ class Axis {
     return ops::where(ops::le(in, 0), 0, ops::where(ops::ge(in, size_ - 1), size_ - 1, in));
   }
   /// Is the whole position `i` inside? False for NaN.
-  [[nodiscard]] Tensor inside(const Tensor& i) const { return ops::logical_and(ops::ge(i, 0), ops::le(i, size_ - 1)); }
+  [[nodiscard]] Tensor inside(const Tensor& i) const { return ops::within(i, 0, size_ - 1); }
   [[nodiscard]] std::int64_t size() const { return size_; }
 
  private:

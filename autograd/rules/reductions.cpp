@@ -5,6 +5,7 @@
 #include "autograd/rules/common.h"
 #include "autograd/rules/rules.h"
 #include "eager/fusion.h"
+#include "eager/half_types.h"
 #include "eager/ops.h"
 
 namespace tandem::rules {
@@ -99,8 +100,8 @@ Tensor productsOfOtherPlaces(const Tensor& x, std::int64_t dim) {
   return ops::stack(others, dim);
 }
 
-/// The product of the other elements along `dim`, for each: of a long dim, of its row, or its column, times
-/// those of the others.
+/// The product of the other elements along `dim`, for each: of a long dim, of its row, or its column, times those of
+/// the others.
 Tensor productsOfOthers(const Tensor& x, std::int64_t dim) {
   const std::int64_t n = x.size(dim);
   if (n > 1 && n <= kFewPlaces && worthFusing(x.numel())) return productsOfOtherPlaces(x, dim);
@@ -211,7 +212,6 @@ void linearRecurrence(RuleContext& c) {
 }
 
 namespace {
-Tensor inSingle(const Tensor& t) { return isHalf(t.dtype()) ? ops::to(t, DType::Float32) : t; }
 std::int64_t dimOf(RuleContext& c) {
   AttrReader a = c.attrs();
   return wrapDim(a.integer(), static_cast<std::int64_t>(c.inputShape(0).size()));
@@ -220,16 +220,16 @@ std::int64_t dimOf(RuleContext& c) {
 
 // y (g - sum(g y)), in float32 for half types.
 void softmaxAlong(RuleContext& c) {
-  const Tensor y = inSingle(c.output(0));
-  const Tensor g = inSingle(c.grad());
+  const Tensor y = ops::widened(c.output(0));
+  const Tensor g = ops::widened(c.grad());
   const Tensor mean = ops::sum(ops::mul(g, y), Dims{dimOf(c)}, true);
   c.set(0, ops::to(ops::mul(y, ops::sub(g, mean)), c.output(0).dtype()));
 }
 
 // g - e^y sum(g), likewise.
 void logSoftmaxAlong(RuleContext& c) {
-  const Tensor y = inSingle(c.output(0));
-  const Tensor g = inSingle(c.grad());
+  const Tensor y = ops::widened(c.output(0));
+  const Tensor g = ops::widened(c.grad());
   const Tensor total = ops::sum(g, Dims{dimOf(c)}, true);
   c.set(0, ops::to(ops::sub(g, ops::mul(ops::exp(y), total)), c.output(0).dtype()));
 }
