@@ -1,4 +1,4 @@
-// What layers and their losses are made of: linear, softmax, layer_norm, dropout, one_hot.
+// What layers and their losses are made of: linear, softmax, dropout, one_hot.
 #include <array>
 #include <cmath>
 
@@ -14,12 +14,16 @@
 namespace tandem::ops {
 namespace {
 
-/// Input of a softmax in the dtype it is computed in. A 0-d input is one row of one element.
-Tensor softmaxInput(const char* op, const Tensor& x, std::optional<DType> dtype) {
+/// What `along` makes of x in the dtype that it is computed in. A 0-d input is one row of one element.
+Tensor alongDim(const char* op, const Tensor& x, std::int64_t dim, std::optional<DType> dtype,
+                Tensor (*along)(const Tensor&, std::int64_t)) {
   Tensor in = dtype ? toDType(x, *dtype) : x;
   if (!isFloating(in.dtype()))
     fail<NotImplementedError>("\"", op, "\" not implemented for '", dtypeName(in.dtype()), "'");
-  return inRowMajorOrder(in);
+  in = inRowMajorOrder(in);
+  dim = wrapDim(dim, in.dim());
+  if (in.numel() == 0) return clone(in);
+  return in.dim() == 0 ? reshape(along(reshape(in, Dims{1}), 0), Dims()) : along(in, dim);
 }
 
 /// What `make` gives in x's dtype, taped as one operation along the dim.
@@ -40,15 +44,10 @@ Tensor tapedAlong(OpCode op, const Tensor& x, std::int64_t dim, const Make& make
 
 Tensor softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
   FusedScope fused(x);
-  Tensor in = softmaxInput("softmax", x, dtype);
-  dim = wrapDim(dim, in.dim());
-  if (in.numel() == 0) return clone(in);
-  if (in.dim() == 0) return reshape(softmax(reshape(in, Dims{1}), 0, {}), Dims());
-  return softmax_along(in, dim);
+  return alongDim("softmax", x, dim, dtype, softmax_along);
 }
 
 Tensor softmax_along(const Tensor& x, std::int64_t dim) {
-  FusedScope fused(x);
   return tapedAlong(OpCode::softmax_along, x, dim, [&] {
     const Tensor wide = widened(x);
     const Tensor greatest = amax(wide, Dims{dim}, true);
@@ -60,15 +59,10 @@ Tensor softmax_along(const Tensor& x, std::int64_t dim) {
 
 Tensor log_softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
   FusedScope fused(x);
-  Tensor in = softmaxInput("log_softmax", x, dtype);
-  dim = wrapDim(dim, in.dim());
-  if (in.numel() == 0) return clone(in);
-  if (in.dim() == 0) return reshape(log_softmax(reshape(in, Dims{1}), 0, {}), Dims());
-  return log_softmax_along(in, dim);
+  return alongDim("log_softmax", x, dim, dtype, log_softmax_along);
 }
 
 Tensor log_softmax_along(const Tensor& x, std::int64_t dim) {
-  FusedScope fused(x);
   return tapedAlong(OpCode::log_softmax_along, x, dim, [&] {
     const Tensor wide = widened(x);
     const Tensor greatest = amax(wide, Dims{dim}, true);
@@ -95,45 +89,6 @@ Tensor gelu(const Tensor& x, std::string_view approximate) {
   FusedScope fused(x);
   Tensor inner = mul(0.7978845608028654, add(x, mul(0.044715, mul(x, square(x)))));
   return mul(mul(0.5, x), add(1, tanh(inner)));
-}
-
-Tensor layer_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, const Tensor& bias, double eps) {
-  std::int64_t k = static_cast<std::int64_t>(normalized.size());
-  bool fits = k > 0 && k <= x.dim();
-  for (std::int64_t i = 0; fits && i < k; ++i) fits = normalized[i] == x.shape()[x.dim() - k + i];
-  if (!fits)
-    fail("layer_norm: Given normalized_shape=", shapeText(normalized), ", expected input with shape [*, ",
-         shapeText(normalized), "], but got input of size", shapeText(x.shape()));
-  if (weight.defined() && !(weight.shape() == Dims(normalized)))
-    fail("layer_norm: Expected weight to be of same shape as normalized_shape, but got weight of shape ",
-         shapeText(weight.shape()), " and normalized_shape = ", shapeText(normalized));
-  needNormDType("layer_norm", x, {&weight, &bias});
-  FusedScope fused(x);
-  return layer_norm_parts(inRowMajorOrder(x), weight, bias, k, eps)[0];
-}
-
-std::array<Tensor, 3> layer_norm_parts(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t count,
-                                       double eps) {
-  std::array<Tensor, 3> results;
-  {
-    NoGrad off;
-    FusedScope fused(x);
-    Dims dims;
-    for (std::int64_t d = x.dim() - count; d < x.dim(); ++d) dims.push_back(d);
-    Tensor in = widened(x);
-    Tensor means = mean(in, dims, true);
-    Tensor centred = sub(in, means);
-    Tensor rates = rsqrt(add(mean(square(centred), dims, true), eps));
-    Tensor y = mul(centred, rates);
-    if (weight.defined()) y = mul(y, weight);
-    if (bias.defined()) y = add(y, bias);
-    results = {toDType(y, x.dtype()), means, rates};
-  }
-  AttrWriter attrs;
-  attrs.integer(count);
-  const Operand operands[] = {x, weight, bias, eps};
-  tapeWhole(OpCode::layer_norm_parts, operands, attrs.span(), results);
-  return results;
 }
 
 // ---- dropout, one_hot ----------------------------------------------------------------------------------------------

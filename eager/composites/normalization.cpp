@@ -44,6 +44,29 @@ void moveTowards(const Tensor& running, const Tensor& value, const std::optional
   assign(running, add(mul(running, keep), mul(v, m)));
 }
 
+/// x less its means over the dims, times the reciprocals of its deviations, in x's dtype, times weight and with bias
+/// where there are such; those means, and those reciprocals. Taped as one operation. Half types are rounded once, and
+/// widened in the shape that is reduced, with the sums.
+std::array<Tensor, 3> partsOver(OpCode op, const Tensor& x, DimsRef dims, const Tensor& weight, const Tensor& bias,
+                                double eps, std::span<const std::int64_t> attrs) {
+  std::array<Tensor, 3> results;
+  {
+    NoGrad off;
+    FusedScope fused(x);
+    Tensor in = widened(x);
+    Tensor means = mean(in, dims, true);
+    Tensor centred = sub(in, means);
+    Tensor rates = rsqrt(add(mean(square(centred), dims, true), eps));
+    Tensor y = mul(centred, rates);
+    if (weight.defined()) y = mul(y, weight);
+    if (bias.defined()) y = add(y, bias);
+    results = {toDType(y, x.dtype()), means, rates};
+  }
+  const Operand operands[] = {x, weight, bias, eps};
+  tapeWhole(op, operands, attrs, results);
+  return results;
+}
+
 }  // namespace
 
 Tensor batch_norm(const Tensor& x, const Tensor& runningMean, const Tensor& runningVar, const Tensor& weight,
@@ -130,24 +153,30 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
 }
 
 std::array<Tensor, 3> group_norm_parts(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  std::array<Tensor, 3> results;
-  {
-    NoGrad off;
-    FusedScope fused(x);
-    // Half types are rounded once, behind weight and bias. They are widened in the shape that is reduced, with the
-    // sums.
-    Tensor in = widened(x);
-    Tensor means = mean(in, Dims{2, 3}, true);
-    Tensor centred = sub(in, means);
-    Tensor rates = rsqrt(add(mean(square(centred), Dims{2, 3}, true), eps));
-    Tensor y = mul(centred, rates);
-    if (weight.defined()) y = mul(y, weight);
-    if (bias.defined()) y = add(y, bias);
-    results = {toDType(y, x.dtype()), means, rates};
-  }
-  const Operand operands[] = {x, weight, bias, eps};
-  tapeWhole(OpCode::group_norm_parts, operands, {}, results);
-  return results;
+  return partsOver(OpCode::group_norm_parts, x, Dims{2, 3}, weight, bias, eps, {});
+}
+
+Tensor layer_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, const Tensor& bias, double eps) {
+  std::int64_t k = static_cast<std::int64_t>(normalized.size());
+  bool fits = k > 0 && k <= x.dim();
+  for (std::int64_t i = 0; fits && i < k; ++i) fits = normalized[i] == x.shape()[x.dim() - k + i];
+  if (!fits)
+    fail("layer_norm: Given normalized_shape=", shapeText(normalized), ", expected input with shape [*, ",
+         shapeText(normalized), "], but got input of size", shapeText(x.shape()));
+  if (weight.defined() && !(weight.shape() == Dims(normalized)))
+    fail("layer_norm: Expected weight to be of same shape as normalized_shape, but got weight of shape ",
+         shapeText(weight.shape()), " and normalized_shape = ", shapeText(normalized));
+  needNormDType("layer_norm", x, {&weight, &bias});
+  FusedScope fused(x);
+  return layer_norm_parts(inRowMajorOrder(x), weight, bias, k, eps)[0];
+}
+
+std::array<Tensor, 3> layer_norm_parts(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t count,
+                                       double eps) {
+  Dims dims;
+  for (std::int64_t d = x.dim() - count; d < x.dim(); ++d) dims.push_back(d);
+  const std::int64_t attrs[] = {count};
+  return partsOver(OpCode::layer_norm_parts, x, dims, weight, bias, eps, attrs);
 }
 
 Tensor rms_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, std::optional<double> eps) {
