@@ -333,32 +333,6 @@ def norm(
     return linalg.vector_norm(x, order, _dims(dim, x.dim()), bool(keepdim), dtype=dtype or input.dtype)
 
 
-def _variance(
-    input: Tensor,
-    dim: Dims,
-    unbiased: bool | None,
-    correction: float | None,
-    keepdim: bool,
-    dtype: _DType | None,
-    mask: Tensor | None,
-) -> Tensor:
-    if unbiased is not None and correction is not None:
-        raise AssertionError("Only one of unbiased and correction may be given")
-    if correction is None:
-        correction = 0.0 if unbiased is False else 1.0
-    if dtype is None:
-        dtype = input.dtype if input.dtype.is_floating_point else tandem.float32
-    wide = dtype if dtype.is_floating_point else tandem.float32
-    count = _count(input, dim, True, mask)
-    deviation = input - sum(input, dim, keepdim=True, dtype=dtype, mask=mask) / count
-    total = sum(deviation * deviation, dim, keepdim=keepdim, dtype=wide, mask=mask)
-    if not keepdim:
-        count = count.reshape(total.shape)
-    if correction != 0:
-        count = (count.to(wide) - correction).clamp_min(0)
-    return (total / count).to(dtype)
-
-
 def var(
     input: Tensor,
     dim: Dims = None,
@@ -378,7 +352,21 @@ def var(
     >>> tandem.masked.var(tandem.tensor([1.0, 3.0, 7.0]), mask=tandem.tensor([True, True, False]))
     tensor(2.)
     """
-    return _variance(input, dim, unbiased, correction, bool(keepdim), dtype, mask)
+    if unbiased is not None and correction is not None:
+        raise AssertionError("Only one of unbiased and correction may be given")
+    if correction is None:
+        correction = 0.0 if unbiased is False else 1.0
+    if dtype is None:
+        dtype = input.dtype if input.dtype.is_floating_point else tandem.float32
+    wide = dtype if dtype.is_floating_point else tandem.float32
+    count = _count(input, dim, True, mask)
+    deviation = input - sum(input, dim, keepdim=True, dtype=dtype, mask=mask) / count
+    total = sum(deviation * deviation, dim, keepdim=keepdim, dtype=wide, mask=mask)
+    if not keepdim:
+        count = count.reshape(total.shape)
+    if correction != 0:
+        count = (count.to(wide) - correction).clamp_min(0)
+    return (total / count).to(dtype)
 
 
 def std(
@@ -397,7 +385,7 @@ def std(
     >>> tandem.masked.std(tandem.tensor([1.0, 3.0, 7.0]), unbiased=False, mask=tandem.tensor([True, True, False]))
     tensor(1.)
     """
-    return _variance(input, dim, unbiased, correction, bool(keepdim), dtype, mask).sqrt()
+    return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
 
 
 # ---- what keeps the shape
