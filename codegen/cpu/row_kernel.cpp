@@ -368,7 +368,7 @@ class RowLoops {
       std::vector<std::vector<Val>> lanes(running.size());
       for (int v = 0; v < vectors; ++v) {
         const mlir::Value first = f_.i64(std::int64_t{v} * f_.lanes);
-        const Point point = f_.partialPoint(f_.add(from, first), f_.sub(f_.inner, first));
+        const Point point = partial(f_.add(from, first), f_.add(from, f_.inner));
         f_.computeAt(point, ids, indexBase_);
         for (std::size_t k = 0; k < running.size(); ++k) {
           const Reduction& reduction = running[k].reduction;

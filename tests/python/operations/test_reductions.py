@@ -158,6 +158,26 @@ def test_short_rows_have_the_order_of_long_ones(count, length, dtype):
     )
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int8", "int64"])
+@pytest.mark.parametrize("length", [7, 8, 9, 16, 17, 20, 24, 31, 32, 33])
+def test_rows_whose_elements_lie_apart_are_rows_side_by_side(length, dtype):
+    """What no mask serves, they and small types, goes through memory on its way to a vector, one vector at a time."""
+    x = tandem.tensor(RNG.normal(size=(2, length, 3)) * 3).to(getattr(tandem, dtype))
+    apart = x.transpose(1, 2)
+    for rows in (apart, apart[1:], apart[:, ::2], tandem.cat([x, x])[::2].transpose(1, 2)):
+        together = rows.contiguous()
+        for function in (tandem.sum, tandem.prod, tandem.amax, tandem.any):
+            assert tandem.equal(function(rows, -1), function(together, -1)), function
+        # The rows of all images, as of a channel of an image whose channels are innermost.
+        assert tandem.equal(rows.sum((0, 2)), together.sum((0, 2)))
+        if not rows.is_floating_point():
+            continue
+        for function in (tandem.softmax, tandem.log_softmax, tandem.logsumexp, tandem.var):
+            assert tandem.equal(function(rows, -1), function(together, -1)), function
+        out = tandem.empty_like(x).transpose(1, 2)[: rows.size(0), : rows.size(1)]
+        assert tandem.equal(tandem.softmax(rows, -1, out=out), tandem.softmax(together, -1))
+
+
 @pytest.mark.parametrize("length", [1, 3, 16, 17, 255, 256, 257, 4096, 4097])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_rows_together_are_rows_alone(length, dtype):
