@@ -123,12 +123,6 @@ bool GuardSet::Item::isOf(PyObject* other) const {
          (PyUnicode_CheckExact(other) && PyUnicode_CheckExact(key.get()) && PyUnicode_Compare(key.get(), other) == 0);
 }
 
-bool GuardSet::hasItem(PyObject* owner, PyObject* dict, PyObject* key) const {
-  auto it = dictOf_.find(holderOf(owner, dict));
-  return it != dictOf_.end() &&
-         std::ranges::any_of(dicts_[it->second].items, [&](const Item& known) { return known.isOf(key); });
-}
-
 void GuardSet::wholeDict(PyObject* dict, const std::function<Accepts(PyObject*, PyObject*)>& accepts) {
   if (!isNew(Kind::WholeDict, dict, nullptr)) return;
   ListGuard g{dict, keeperOf(dict), versionOf(dict), 0, {}};

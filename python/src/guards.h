@@ -39,8 +39,6 @@ class GuardSet {
   /// `dict[key]`; `value` null: there is none. `owner`: the object whose `__dict__` it is, whose class is guarded, too,
   /// or null.
   void item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, Accepts accepts = Accepts::Same);
-  /// Is the item one of those?
-  [[nodiscard]] bool hasItem(PyObject* owner, PyObject* dict, PyObject* key) const;
   /// Is how many items a list has, or one of them, among those?
   [[nodiscard]] bool reads(PyObject* list) const {
     return std::ranges::any_of(lists_, [&](const ListGuard& g) { return g.list == list; });

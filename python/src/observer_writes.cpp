@@ -74,7 +74,7 @@ void Observer::assign(PyObject* owner, PyObject* dict, PyObject* key, PyObject* 
       checkRestored();  // what is to be told is the first that stays changed
       return refuse(what);
     }
-    if (!guards_.hasItem(owner, dict, key)) guards_.item(owner, dict, key, before);
+    if (!guards_.has({holder, PyRef::borrow(key), owner != nullptr}, dict)) guards_.item(owner, dict, key, before);
     restored_.push_back({place, PyRef::borrow(dict), PyRef::borrow(before), atLine(what)});
     places_.insert(place);
     return;

@@ -1,5 +1,8 @@
 #include "runtime/kernel/collapse.h"
 
+#include <cstdlib>
+#include <utility>
+
 #include "runtime/base/error.h"
 
 namespace tandem {
@@ -45,6 +48,15 @@ void collapsePointwise(Dims& shape, std::span<Dims> strides) {
   std::size_t rank = mergeGroup(shape, strides, 0, shape.size(), 0);
   resizeAll(shape, strides, rank);
   if (rank == 0) insertUnitDim(shape, strides, 0);
+}
+
+void orderAsLies(Dims& shape, std::span<Dims> strides, std::size_t by) {
+  for (std::size_t d = 1; d < shape.size(); ++d) {
+    for (std::size_t at = d; at > 0 && std::abs(strides[by][at - 1]) < std::abs(strides[by][at]); --at) {
+      std::swap(shape[at - 1], shape[at]);
+      for (Dims& s : strides) std::swap(s[at - 1], s[at]);
+    }
+  }
 }
 
 bool collapseRow(Dims& shape, std::span<Dims> strides, std::size_t kept) {

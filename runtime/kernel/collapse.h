@@ -1,8 +1,8 @@
 // From logical shapes to what a kernel walks: adjacent dims that every operand crosses with one stride become one dim.
 // Shared by eager (kernels of one operation) and by the compiler (fused regions), so that both walk alike.
 //
-// Dims are never reordered: the logical order is row-major for all operands, and it decides both the order of sums and
-// the index that random operations see.
+// Dims are never reordered but for copies: the logical order is row-major for all operands, and it decides both the order
+// of sums and the index that random operations see.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,13 @@ namespace tandem {
 /// Outer dims a kernel may have at most. Callers copy operands to contiguous memory where more are left.
 inline constexpr int kMaxOuterRank = 5;
 
-// All three work in place. `shape` is the iteration shape, `strides` one list of its rank per operand, in elements (0
+// All work in place. `shape` is the iteration shape, `strides` one list of its rank per operand, in elements (0
 // along dims an operand is broadcast over). Dims of size 1 vanish, then neighbours merge.
 
 /// Afterwards the last dim is the inner one and all before it are outer; rank at least 1.
 void collapsePointwise(Dims& shape, std::span<Dims> strides);
+/// Dims go in the order in which the operand `by` lies in memory, so that a copy writes its destination in order.
+void orderAsLies(Dims& shape, std::span<Dims> strides, std::size_t by);
 /// For Row kernels with reductions over the dims from `kept` on. Afterwards the last dim is the reduced one and there
 /// is at least one outer dim. False where an operand's reduced dims do not merge into one.
 bool collapseRow(Dims& shape, std::span<Dims> strides, std::size_t kept);

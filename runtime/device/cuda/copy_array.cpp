@@ -1,6 +1,6 @@
 // Copies of strided arrays. Elements of one dtype are moved by a text of our own; a conversion is a generated kernel,
 // so that it has the bits of the operation `to`.
-#include <algorithm>
+#include <array>
 #include <bit>
 #include <span>
 #include <utility>
@@ -10,6 +10,7 @@
 #include "runtime/device/cuda/cuda_kernel.h"
 #include "runtime/device/cuda/gpu.h"
 #include "runtime/device/cuda/survey.h"
+#include "runtime/kernel/collapse.h"
 #include "runtime/kernel/launch_builder.h"
 #include "runtime/lib/cuda/texts.h"
 
@@ -20,49 +21,14 @@ constexpr Source kCopyArray("copy_array", kCopyArrayText);
 // Shorter sides are not worth tiles of 32.
 constexpr std::int64_t kLeastTurned = 16;
 
-/// The dims in the order in which `to` lies in memory, so that it is written in order.
-void sortDims(ArrayView& from, ArrayView& to) {
-  auto isSorted = [&] {
-    for (std::size_t d = 1; d < to.shape.size(); ++d)
-      if (to.strides[d - 1] < to.strides[d]) return false;
-    return true;
-  };
-  if (isSorted()) return;
-  SmallVector<std::size_t, 8> order;
-  for (std::size_t d = 0; d < to.shape.size(); ++d) order.push_back(d);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return to.strides[a] > to.strides[b]; });
-  const ArrayView x = from;
-  const ArrayView y = to;
-  for (std::size_t d = 0; d < order.size(); ++d) {
-    from.shape[d] = to.shape[d] = x.shape[order[d]];
-    from.strides[d] = x.strides[order[d]];
-    to.strides[d] = y.strides[order[d]];
-  }
-}
-
-/// Both arrays with dims merged where both allow it.
-void mergeDims(ArrayView& from, ArrayView& to) {
-  ArrayView a{from.data, from.dtype, {}, {}};
-  ArrayView b{to.data, to.dtype, {}, {}};
-  for (std::size_t d = 0; d < from.shape.size(); ++d) {
-    const std::int64_t n = from.shape[d];
-    if (n == 1) continue;
-    const bool merges =
-        !a.shape.empty() && a.strides.back() == from.strides[d] * n && b.strides.back() == to.strides[d] * n;
-    if (merges) {
-      a.shape.back() *= n;
-      a.strides.back() = from.strides[d];
-      b.strides.back() = to.strides[d];
-    } else {
-      a.shape.push_back(n);
-      a.strides.push_back(from.strides[d]);
-      b.strides.push_back(to.strides[d]);
-    }
-  }
-  b.shape = a.shape;
-  from = std::move(a);
-  to = std::move(b);
+/// Both arrays with their dims in the order in which `to` lies, merged where both allow it.
+void simplify(ArrayView& from, ArrayView& to) {
+  std::array<Dims, 2> strides{from.strides, to.strides};
+  orderAsLies(from.shape, strides, 1);
+  collapsePointwise(from.shape, strides);
+  to.shape = from.shape;
+  from.strides = std::move(strides[0]);
+  to.strides = std::move(strides[1]);
 }
 
 /// Brings the dim along which `from` is dense next to the last one, along which `to` is; false where that is no turn.
@@ -84,8 +50,7 @@ bool bringTogether(ArrayView& from, ArrayView& to) {
 
 void moveByKernel(ArrayView from, ArrayView to) {
   const std::size_t size = itemSize(from.dtype);
-  sortDims(from, to);
-  mergeDims(from, to);
+  simplify(from, to);
   const char* type = size == 1 ? "uint8" : size == 2 ? "unsigned short" : size == 4 ? "uint32" : "uint64";
   if (bringTogether(from, to)) {
     const std::size_t m = from.shape.size() - 2;

@@ -54,7 +54,7 @@ bool patchForward(const ConvShape& s, const T* input, const T* weight, T* output
   std::atomic<bool> all = true;
   eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
     const T* image = input + n * s.inputSize() + g * s.groupChannels() * s.h * s.w;
-    const bool itself = std::is_same_v<T, BFloat16> || isPointwise(s);
+    const bool itself = isPointwise(s);
     Scratch<T> patches(itself ? 0 : p.depth * p.positions);
     if (!itself) toPatches(s, image, patches.data());
     if (all && !product(p.rows, p.positions, p.depth, Matrix<T>{weight + g * p.rows * p.depth, p.depth, 1},

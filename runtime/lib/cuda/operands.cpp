@@ -1,25 +1,10 @@
 #include "runtime/lib/cuda/operands.h"
 
-#include <algorithm>
-
 namespace tandem::cuda {
 
-std::int64_t mergeDims(DimsRef shape, std::span<const DimsRef> strides, std::int64_t* outShape,
-                       std::int64_t (*outStrides)[View::kMostDims]) {
-  std::size_t rank = 0;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] == 1) continue;
-    bool merges = rank > 0;
-    for (std::size_t k = 0; merges && k < strides.size(); ++k)
-      merges = outStrides[k][rank - 1] == strides[k][d] * shape[d];
-    if (!merges && rank == View::kMostDims)
-      fail<NotImplementedError>("more than ", View::kMostDims, " dims that do not merge: ", shapeText(shape));
-    if (merges) --rank;
-    outShape[rank] = merges ? outShape[rank] * shape[d] : shape[d];
-    for (std::size_t k = 0; k < strides.size(); ++k) outStrides[k][rank] = strides[k][d];
-    ++rank;
-  }
-  return static_cast<std::int64_t>(rank);
+void checkRank(DimsRef merged, DimsRef shape) {
+  if (merged.size() > View::kMostDims)
+    fail<NotImplementedError>("more than ", View::kMostDims, " dims that do not merge: ", shapeText(shape));
 }
 
 Dense::Dense(const ArrayView& from) : view_(from) {

@@ -1,6 +1,7 @@
 // Operands of library functions as kernels get them: walks of several arrays at once, and what is moved at once.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/queue.h"
+#include "runtime/kernel/collapse.h"
 
 namespace tandem::cuda {
 
@@ -21,15 +23,20 @@ struct Walk {
   std::int64_t strides[K][View::kMostDims];
 };
 
-/// Fills in a walk of `count` operands and returns its rank. NotImplementedError where more than kMostDims dims are
-/// left.
-std::int64_t mergeDims(DimsRef shape, std::span<const DimsRef> strides, std::int64_t* outShape,
-                       std::int64_t (*outStrides)[View::kMostDims]);
+/// NotImplementedError where dims that do not merge are more than kMostDims.
+void checkRank(DimsRef merged, DimsRef shape);
 template <int K>
 Walk<K> walk(DimsRef shape, const std::array<DimsRef, K>& strides) {
+  Dims merged = shape;
+  std::array<Dims, K> steps;
+  std::copy(strides.begin(), strides.end(), steps.begin());
+  collapsePointwise(merged, steps);
+  checkRank(merged, shape);
   Walk<K> w{};
   w.numel = numelOf(shape);
-  w.rank = mergeDims(shape, strides, w.shape, w.strides);
+  w.rank = static_cast<std::int64_t>(merged.size());
+  std::copy(merged.begin(), merged.end(), w.shape);
+  for (std::size_t k = 0; k < K; ++k) std::copy(steps[k].begin(), steps[k].end(), w.strides[k]);
   return w;
 }
 

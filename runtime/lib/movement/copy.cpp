@@ -23,27 +23,12 @@ struct CopyDims {
   Dims shape, from, to;
 };
 
-/// Sorted by descending destination stride, size-1 dims dropped, adjacent dims merged.
 CopyDims simplify(const ArrayView& from, const ArrayView& to) {
-  SmallVector<std::uint32_t, 6> order;
-  for (std::uint32_t d = 0; d < from.shape.size(); ++d)
-    if (from.shape[d] != 1) order.push_back(d);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return std::abs(to.strides[a]) > std::abs(to.strides[b]); });
-  CopyDims c;
-  for (std::uint32_t d : order) {
-    std::int64_t n = from.shape[d];
-    if (!c.shape.empty() && c.from.back() == from.strides[d] * n && c.to.back() == to.strides[d] * n) {
-      c.shape.back() *= n;
-      c.from.back() = from.strides[d];
-      c.to.back() = to.strides[d];
-    } else {
-      c.shape.push_back(n);
-      c.from.push_back(from.strides[d]);
-      c.to.push_back(to.strides[d]);
-    }
-  }
-  return c;
+  Dims shape = from.shape;
+  std::array<Dims, 2> strides{from.strides, to.strides};
+  orderAsLies(shape, strides, 1);
+  collapsePointwise(shape, strides);
+  return {std::move(shape), std::move(strides[0]), std::move(strides[1])};
 }
 
 /// The same elements, a dim the other way round.
@@ -123,10 +108,6 @@ void copyShort(const T* from, T* to, CopyDims c) {
 template <class T>
 void copyDims(const T* from, T* to, const CopyDims& c) {
   std::size_t rank = c.shape.size();
-  if (rank == 0) {
-    *to = *from;
-    return;
-  }
   std::int64_t n = c.shape[rank - 1];
   if (rank == 1) {
     parallelFor(n, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
