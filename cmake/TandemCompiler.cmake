@@ -17,9 +17,12 @@ foreach(target IN LISTS MLIR_EXPORTED_TARGETS)
     set_target_properties(${target} PROPERTIES INTERFACE_LINK_LIBRARIES "${libraries}")
   endif()
 endforeach()
-llvm_map_components_to_libnames(TANDEM_LLVM_LIBRARIES
-  X86CodeGen X86AsmParser X86Desc X86Info Core Support CodeGen Target TargetParser Analysis ScalarOpts TransformUtils
-  MC BitReader BitWriter AsmPrinter SelectionDAG IRReader frontendopenmp)
+set(TANDEM_LLVM_COMPONENTS X86CodeGen X86AsmParser X86Desc X86Info Core Support CodeGen Target TargetParser Analysis
+  ScalarOpts TransformUtils MC BitReader BitWriter AsmPrinter SelectionDAG IRReader frontendopenmp)
+if(TANDEM_SANITIZE STREQUAL "address")
+  list(APPEND TANDEM_LLVM_COMPONENTS Instrumentation)  # kernels are instrumented, too
+endif()
+llvm_map_components_to_libnames(TANDEM_LLVM_LIBRARIES ${TANDEM_LLVM_COMPONENTS})
 
 # ---- the dialect
 

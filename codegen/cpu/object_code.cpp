@@ -28,6 +28,9 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
+#ifdef __SANITIZE_ADDRESS__
+#include "llvm/Transforms/Instrumentation/AddressSanitizer.h"
+#endif
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
@@ -97,6 +100,24 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   }
 }
 
+#ifdef __SANITIZE_ADDRESS__
+/// In a build under AddressSanitizer kernels are checked as what calls them is: all that they read and write, their own
+/// buffers on the stack among it.
+void checkAccesses(llvm::Module& module, llvm::TargetMachine& machine) {
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr(llvm::Attribute::SanitizeAddress);
+    function.setDSOLocal(true);  // its frame names it
+  }
+  llvm::AddressSanitizerOptions options;
+  options.UseAfterReturn = llvm::AsanDetectStackUseAfterReturnMode::Never;
+  Analyses analyses(machine);
+  llvm::AddressSanitizerPass(options, /*UseGlobalGC=*/false, /*UseOdrIndicator=*/false, llvm::AsanDtorKind::None,
+                             llvm::AsanCtorKind::None)
+      .run(module, analyses.module);
+}
+#endif
+
 /// Sets an option of LLVM that has no other interface, as its command line does.
 void setOption(llvm::StringRef name, llvm::StringRef value) {
   auto& all = llvm::cl::getRegisteredOptions();
@@ -120,6 +141,10 @@ ObjectCode::ObjectCode(const std::string& isa) : isa_(isa) {
     // Innermost loops begin at multiples of 64 bytes: a short one that lies in two lines takes 1.5 times as long (Zen
     // 3).
     setOption("x86-experimental-pref-innermost-loop-alignment", "6");
+#ifdef __SANITIZE_ADDRESS__
+    setOption("asan-globals", "false");  // they would have to be registered when an object is loaded
+    setOption("asan-use-stack-safety", "false");
+#endif
   });
   const llvm::Triple triple("x86_64-unknown-linux-gnu");
   std::string error;
@@ -145,6 +170,9 @@ std::string ObjectCode::compile(llvm::Module& module) {
     if (isa_ == "x86-64-v4") function.addFnAttr("prefer-vector-width", "512");
   }
   optimize(module, *machine_);
+#ifdef __SANITIZE_ADDRESS__
+  checkAccesses(module, *machine_);
+#endif
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager codegen;

@@ -4,5 +4,5 @@
 #pragma once
 
 namespace tandem {
-inline constexpr const char* kGeneratorVersion = "12";
+inline constexpr const char* kGeneratorVersion = "13";
 }  // namespace tandem

@@ -3,7 +3,11 @@
 #include <cmath>
 #include <cstring>
 #include <elf.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <dlfcn.h>
+#endif
 #include <limits>
+#include <string>
 #include <unistd.h>
 #include <vector>
 
@@ -35,6 +39,9 @@ void* importAddress(std::string_view name) {
   for (const Import& import : imports) {
     if (import.name == name) return import.address;
   }
+#ifdef __SANITIZE_ADDRESS__
+  if (name.starts_with("__asan_")) return dlsym(RTLD_DEFAULT, std::string(name).c_str());
+#endif
   return findLevels(name);
 }
 
