@@ -17,10 +17,10 @@ static __device__ inline void find(const ELEMENT* grid, int64 i, bool slopes, co
   for (int d = 0; d < DIMS; ++d) at[d] = load(grid[i * DIMS + d]);
   placeTaps<C, DIMS, REACH>(s.axes, at, slopes, taps);
 }
-static __device__ inline C weighed(const ELEMENT* x, const int64* at, const C* weight) {
+static __device__ inline C weighed(const ELEMENT* x, const Taps& taps, const C* weight) {
   C sum = 0;
   for (int t = 0; t < tapsOf(DIMS, REACH); ++t) {
-    const C part = weight[t] * (at[t] >= 0 ? load(x[at[t]]) : (C)0);
+    const C part = weight[t] * (taps.inside[t] ? load(x[taps.at[t]]) : (C)0);
     sum = t == 0 ? part : sum + part;
   }
   return sum;
@@ -32,7 +32,7 @@ extern "C" __global__ void sample(const ELEMENT* x, const ELEMENT* grid, ELEMENT
     Taps taps;
     find(grid, i, false, s, taps);
     for (int64 c = image * s.channels; c < (image + 1) * s.channels; ++c)
-      out[c * s.places + p] = Store<ELEMENT>::of(weighed(x + c * s.plane, taps.at, taps.weight));
+      out[c * s.places + p] = Store<ELEMENT>::of(weighed(x + c * s.plane, taps, taps.weight));
   }
 }
 
@@ -44,7 +44,7 @@ extern "C" __global__ void slopes(const ELEMENT* g, const ELEMENT* x, const ELEM
     for (int d = 0; d < DIMS; ++d) {
       C sum = 0;
       for (int64 c = image * s.channels; c < (image + 1) * s.channels; ++c)
-        sum += load(g[c * s.places + p]) * weighed(x + c * s.plane, taps.at, taps.slope[d]);
+        sum += load(g[c * s.places + p]) * weighed(x + c * s.plane, taps, taps.slope[d]);
       out[i * DIMS + d] = Store<ELEMENT>::of(sum);
     }
   }
@@ -57,7 +57,7 @@ extern "C" __global__ void parts(const ELEMENT* g, const ELEMENT* grid, C* parts
     Taps taps;
     find(grid, i, false, s, taps);
     for (int t = 0; t < tapsOf(DIMS, REACH); ++t) {
-      index[i * tapsOf(DIMS, REACH) + t] = taps.at[t] >= 0 ? taps.at[t] : s.plane;
+      index[i * tapsOf(DIMS, REACH) + t] = taps.inside[t] ? taps.at[t] : s.plane;
       for (int64 c = image * s.channels; c < (image + 1) * s.channels; ++c)
         parts[(c * s.places + p) * tapsOf(DIMS, REACH) + t] = taps.weight[t] * load(g[c * s.places + p]);
     }

@@ -150,6 +150,35 @@ def test_places_and_channels_are_cut_alike(threads):
     np.testing.assert_allclose(dgrid.numpy(), want[1].numpy(), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_place_has_its_bits_whatever_stands_beside_it(mode, dtype):
+    """Places are taken in vectors, those whose taps lie in a regular pattern by pairs, and channels as they lie: a place
+    alone, with one channel, is the same. Small images have few places with such taps, and the grid numbers and places
+    that are none."""
+    for size in ((1, 1), (2, 3), (4, 4), (5, 9), (16, 12)):
+        x = values(2, 11, *size, dtype=dtype)
+        grid = values(2, 5, 7, 2, scale=0.6, dtype=dtype)
+        grid[1, 0, :6, 0] = tandem.tensor([math.nan, math.inf, -math.inf, 3e9, -1e30, 1.0]).to(dtype)
+        grid[0, 4] = grid[0, 4].clamp(-0.5, 0.5)
+        for padding, corners in itertools.product(PADDINGS, (False, True)):
+            y = F.grid_sample(x, grid, mode, padding, corners)
+            last = F.grid_sample(x.to(memory_format=tandem.channels_last), grid, mode, padding, corners)
+            assert_same_bits(last, y)
+            leaves = [v.clone().requires_grad_() for v in (x, grid)]
+            gradients = tandem.autograd.grad(F.grid_sample(*leaves, mode, padding, corners).sum(), leaves)
+            for n, i, j in ((0, 0, 0), (0, 4, 1), (0, 4, 6), (1, 0, 0), (1, 0, 1), (1, 0, 3), (1, 2, 5), (1, 4, 6)):
+                one = grid[n : n + 1, i : i + 1, j : j + 1]
+                for c in (0, 7, 10):
+                    alone = F.grid_sample(x[n : n + 1, c : c + 1], one, mode, padding, corners)
+                    assert_same_bits(alone, y[n : n + 1, c : c + 1, i : i + 1, j : j + 1])
+                place = one.clone().requires_grad_()
+                (slope,) = tandem.autograd.grad(
+                    F.grid_sample(x[n : n + 1], place, mode, padding, corners).sum(), (place,)
+                )
+                assert_same_bits(slope, gradients[1][n : n + 1, i : i + 1, j : j + 1])
+
+
 def test_what_lies_outside_is_zero_whatever_lies_inside():
     x = tandem.full((1, 1, 2, 2), math.inf)
     grid = tandem.tensor([[[[-9.0, 0.0], [9.0, 9.0], [0.0, -9.5]]]])
