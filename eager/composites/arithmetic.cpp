@@ -139,7 +139,9 @@ Tensor mean(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::
          dtypeClassName(*dtype));
   Tensor in = dtype ? toDType(x, *dtype) : x;
   Dims dims = reductionDims(in, dim);
-  Tensor total = sum(widened(in), dims, keepdim);
+  // Half types are widened as they are added.
+  const auto wide = isHalf(in.dtype()) ? std::optional(DType::Float32) : std::nullopt;
+  Tensor total = sum(in, dims, keepdim, wide);
   return toDType(div(total, countOver(x, dims)), in.dtype());
 }
 

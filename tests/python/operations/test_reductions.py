@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from conftest import assert_same_bits
 
 import tandem
 
@@ -313,3 +314,20 @@ def test_lines_side_by_side_are_sorted_as_each_alone(lines, length, dtype):
     ):
         assert tandem.equal(mine[0].transpose(1, 2), alone[0])
         assert tandem.equal(mine[1].transpose(1, 2), alone[1])
+
+
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.bfloat16])
+@pytest.mark.parametrize("dim", [None, 0, 1, (0, 2)])
+def test_means_of_half_types_add_them_where_they_lie(dim, dtype):
+    x = tandem.randn(64, 96, 40).to(dtype)
+    for given in (x, x.permute(2, 0, 1)):
+        before = tandem.counters()["bytes_allocated"]
+        mean = given.mean(dim)
+        assert tandem.counters()["bytes_allocated"] - before < x.numel()
+        wide = given.float().requires_grad_()
+        want = wide.mean(dim)
+        assert_same_bits(mean, want.detach().to(dtype))
+        leaf = given.detach().requires_grad_()
+        cotangent = tandem.randn_like(want.detach()).to(dtype)
+        (gradient,) = tandem.autograd.grad(leaf.mean(dim), leaf, cotangent)
+        assert_same_bits(gradient, tandem.autograd.grad(want, wide, cotangent.float())[0].to(dtype))
