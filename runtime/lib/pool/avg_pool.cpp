@@ -4,6 +4,8 @@
 // Several planes of short rows are brought to lie beside each other, as the channels of images sometimes do: vectors
 // are elements of one place then.
 #include <algorithm>
+#include <cstring>
+#include <immintrin.h>
 #include <type_traits>
 #include <utility>
 
@@ -11,6 +13,9 @@
 #include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/pool/pooling.h"
 #include "runtime/lib/strided.h"
+
+// Of all that is inlined where half types are widened, between there and the function that is compiled for a processor.
+#define TANDEM_IN_AVX2 __attribute__((always_inline, target("avx2,f16c")))
 
 namespace tandem::lib {
 namespace {
@@ -25,6 +30,10 @@ struct Average {
     if (countPadding && !axis.adaptive) return axis.padded(o);
     Span s = axis.inside(o);
     return s.end - s.first;
+  }
+  /// Rows of a window of all depths.
+  [[nodiscard]] std::int64_t placesDown(std::int64_t od, std::int64_t oh) const {
+    return places(pool.axes[0], od) * places(pool.axes[1], oh);
   }
 };
 
@@ -52,9 +61,11 @@ template <class Each>
     for (std::int64_t j = rows.first; j < rows.end; ++j) each((i * h.size + j) * w.size);
 }
 
+constexpr std::int64_t kChains = 4;  // in which long windows are added
+
 template <class C>
 [[gnu::always_inline]] inline C sumOf(const C* x, std::int64_t n) {
-  constexpr std::int64_t chains = 4;
+  constexpr std::int64_t chains = kChains;
   C sum{};
   std::int64_t i = 0;
   if (n >= 2 * chains) {
@@ -109,6 +120,11 @@ struct Stretches {
       if (array.dtype == DType::BFloat16) return f(array.as<BFloat16>());
     }
   }
+  template <class F>
+  void withElements(F f) const {
+    if (!wide()) return f(array.as<C>());
+    withHalves(f);
+  }
   [[nodiscard]] bool wide() const { return itemSize(array.dtype) != sizeof(C); }
   /// `n` elements from `from` on: themselves, or widened to `to`.
   const C* read(std::int64_t from, std::int64_t n, C* to) const {
@@ -157,11 +173,7 @@ class SumOfRows {
 template <class C>
 [[gnu::always_inline]] inline void sumColumns(const C* x, std::int64_t n, bool inChains, std::int64_t channels, C* sums,
                                               C* chains) {
-  constexpr std::int64_t count = 4;
-  if (n == 2) {
-    for (std::int64_t c = 0; c < channels; ++c) sums[c] = addElements(addElements(C{}, x[c]), x[channels + c]);
-    return;
-  }
+  constexpr std::int64_t count = kChains;
   std::fill_n(sums, channels, C{});
   std::int64_t i = 0;
   if (inChains && n >= 2 * count) {
@@ -174,8 +186,16 @@ template <class C>
   for (; i < n; ++i) addRow(x + i * channels, sums, channels, true);
 }
 
+/// Is each place in one window at most?
+inline bool meetNowhere(const PoolAxis& a) { return !a.adaptive && a.kernel <= a.stride; }
+
 template <class C>
 [[gnu::always_inline]] inline void spreadWindows(const PoolAxis& w, const Windows& windows, const C* parts, C* row) {
+  if (meetNowhere(w) && w.kernel == 2 && w.stride == 2 && w.padding == 0 && 2 * w.out <= w.size) {
+    for (std::int64_t o = 0; o < w.out; ++o) row[2 * o] = row[2 * o + 1] = addElements(C{}, parts[o]);
+    std::fill(row + 2 * w.out, row + w.size, C{});
+    return;
+  }
   std::fill_n(row, w.size, C{});
   if (!takesPlaces(w)) {
     for (std::int64_t o = 0; o < w.out; ++o)
@@ -203,9 +223,8 @@ template <class C>
 template <class F>
 [[gnu::always_inline]] inline void eachDivisor(const Average& a, const Windows& windows, std::int64_t od,
                                                std::int64_t oh, F f) {
-  const auto& [d, h, w] = a.pool.axes;
-  std::int64_t rows = a.places(d, od) * a.places(h, oh);
-  for (std::int64_t o = 0; o < w.out; ++o) f(o, a.divisor != 0 ? a.divisor : rows * windows.places[o]);
+  const std::int64_t rows = a.placesDown(od, oh);
+  for (std::int64_t o = 0; o < a.pool.axes[2].out; ++o) f(o, a.divisor != 0 ? a.divisor : rows * windows.places[o]);
 }
 
 /// The output rows [begin, end) of all planes. `buffer`: for two rows of the input and one of the output.
@@ -231,6 +250,83 @@ template <class C>
     eachDivisor(a, windows, od, oh,
                 [&](std::int64_t o, std::int64_t n) TANDEM_INLINED { to[o] = quotient(sums[o], n); });
     out.written(r * w.out, w.out, to);
+  }
+}
+
+// Vectors of 32 bytes, and of elements that are widened to as many.
+template <class C>
+struct VectorOf {
+  typedef C Type __attribute__((vector_size(32)));
+  static constexpr std::int64_t kLanes = 32 / sizeof(C);
+};
+TANDEM_IN_AVX2 inline void loadVector(const float* x, VectorOf<float>::Type& v) { std::memcpy(&v, x, sizeof v); }
+TANDEM_IN_AVX2 inline void loadVector(const double* x, VectorOf<double>::Type& v) { std::memcpy(&v, x, sizeof v); }
+TANDEM_IN_AVX2 inline void loadVector(const Half* x, VectorOf<float>::Type& v) {
+  v = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
+}
+TANDEM_IN_AVX2 inline void loadVector(const BFloat16* x, VectorOf<float>::Type& v) {
+  v = (VectorOf<float>::Type)_mm256_slli_epi32(
+      _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))), 16);
+}
+
+/// Do windows share few columns, each short enough to be added in one chain? Then columns that are shared are added up
+/// again instead of being kept.
+inline bool standApart(const PoolAxis& w) {
+  const std::int64_t longest = w.adaptive ? w.size / w.out + 2 : w.kernel;
+  return (w.adaptive || w.kernel <= w.stride) && (takesPlaces(w) || longest < 2 * kChains);
+}
+
+/// Where the rows of the windows of output row `r` of all depths begin, of so many channels; how many places they have.
+[[gnu::noinline]] std::int64_t rowsOf(const Average& a, std::int64_t r, std::int64_t channels,
+                                      ScratchList<std::int64_t>& rows) {
+  const std::int64_t od = r / a.pool.axes[1].out, oh = r % a.pool.axes[1].out;
+  rows.clear();
+  eachRow(a.pool, od, oh, [&](std::int64_t row) TANDEM_INLINED { rows.push_back(row * channels); });
+  return a.placesDown(od, oh);
+}
+
+/// `Vectors` vectors of channels of all columns of a window. `rows`: where its rows begin.
+template <int Vectors, class C, class T>
+TANDEM_IN_AVX2 inline void averageVectors(const T* x, const ScratchList<std::int64_t>& rows, const Span& columns,
+                                          std::int64_t channels, C divisor, C* to) {
+  using V = typename VectorOf<C>::Type;
+  V sums[Vectors] = {};
+  for (std::int64_t k = columns.first; k < columns.end; ++k) {
+    V column[Vectors] = {}, next;
+    for (const std::int64_t* row = rows.begin(); row != rows.end(); ++row)
+#pragma GCC unroll 4
+      for (int i = 0; i < Vectors; ++i) {
+        loadVector(x + *row + k * channels + i * VectorOf<C>::kLanes, next);
+        column[i] = row == rows.begin() ? next : column[i] + next;
+      }
+#pragma GCC unroll 4
+    for (int i = 0; i < Vectors; ++i) sums[i] += column[i];
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < Vectors; ++i) sums[i] /= divisor;
+  std::memcpy(to, sums, sizeof sums);
+}
+
+/// averageChannels of at least a vector of channels, where windows stand apart.
+template <class C, class T>
+TANDEM_IN_AVX2 inline void averageApart(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
+                                        std::int64_t channels, const T* x, C* to) {
+  constexpr std::int64_t kLanes = VectorOf<C>::kLanes;
+  ScratchList<std::int64_t> rows(a.pool.axes[0].size * a.pool.axes[1].size);
+  for (std::int64_t r = begin; r < end; ++r) {
+    const std::int64_t down = rowsOf(a, r, channels, rows);
+    for (std::int64_t o = 0; o < a.pool.axes[2].out; ++o, to += channels) {
+      const Span& columns = windows.inside[o];
+      const C divisor = static_cast<C>(a.divisor != 0 ? a.divisor : down * windows.places[o]);
+      std::int64_t c = 0;
+      for (; c + 4 * kLanes <= channels; c += 4 * kLanes)
+        averageVectors<4>(x + c, rows, columns, channels, divisor, to + c);
+      // The last vector has some channels of the one before once more.
+      for (; c < channels; c += kLanes) {
+        const std::int64_t from = std::min(c, channels - kLanes);
+        averageVectors<1>(x + from, rows, columns, channels, divisor, to + from);
+      }
+    }
   }
 }
 
@@ -263,6 +359,8 @@ template <class C>
                                                std::int64_t first, C* to, C* buffer) {
   const auto& [d, h, w] = a.pool.axes;
   C* parts = buffer + w.size;
+  // A sum of one term is the term: none is -0.
+  const bool once = meetNowhere(d) && meetNowhere(h);
   std::fill_n(to, a.pool.inputSize(), C{});
   for (std::int64_t od = 0; od < d.out; ++od)
     for (std::int64_t oh = 0; oh < h.out; ++oh, first += w.out) {
@@ -270,9 +368,7 @@ template <class C>
       eachDivisor(a, windows, od, oh,
                   [&](std::int64_t o, std::int64_t n) TANDEM_INLINED { parts[o] = quotient<C>(from[o], n); });
       spreadWindows(w, windows, parts, buffer);
-      eachRow(a.pool, od, oh, [&](std::int64_t row) TANDEM_INLINED {
-        for (std::int64_t i = 0; i < w.size; ++i) to[row + i] = addElements(to[row + i], buffer[i]);
-      });
+      eachRow(a.pool, od, oh, [&](std::int64_t row) TANDEM_INLINED { addRow(buffer, to + row, w.size, !once); });
     }
 }
 
@@ -320,7 +416,13 @@ void inVectors(F run) {
 template <class C>
 void averageChannelsInVectors(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
                               std::int64_t image, std::int64_t channels, Stretches<C> x, C* to, C* buffer) {
-  inVectors<C>([&]() TANDEM_INLINED { averageChannels<C>(a, windows, begin, end, image, channels, x, to, buffer); });
+  if constexpr (std::is_floating_point_v<C>)
+    if (standApart(a.pool.axes[2]) && channels >= VectorOf<C>::kLanes)
+      return x.withElements([&](const auto* elements) {
+        withAvx2([&]() TANDEM_IN_AVX2 { averageApart(a, windows, begin, end, channels, elements + image, to); });
+      });
+  // Reads and writes what the first cache holds: wider vectors bring little time.
+  withAvx2([&]() TANDEM_INLINED { averageChannels<C>(a, windows, begin, end, image, channels, x, to, buffer); });
 }
 
 /// Results of several channels, those of a place beside each other, on their way to where channels are planes.

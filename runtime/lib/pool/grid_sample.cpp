@@ -1,7 +1,8 @@
 // grid_sample: images or volumes read at the places of a grid, and the derivatives by both. Every result is a sum over
-// taps (runtime/lib/formulas/grid.inl), elements around a place with their weights, in their order. The taps of a vector
-// of places are found at once, and once for all channels; where all are inside, those of a row are read by pairs. Images
-// whose channels lie beside each other are read as they lie, channels in vectors. Half types are widened whole.
+// taps (runtime/lib/formulas/grid.inl), elements around a place with their weights, in their order. The taps of a
+// vector of places are found at once, and once for all channels; where all are inside, those of a row are read by
+// pairs. Images whose channels lie beside each other are read as they lie, channels in vectors. Half types are widened
+// whole.
 #include <algorithm>
 #include <array>
 #include <cstring>

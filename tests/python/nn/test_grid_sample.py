@@ -153,8 +153,8 @@ def test_places_and_channels_are_cut_alike(threads):
 @pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
 @pytest.mark.parametrize("mode", MODES)
 def test_a_place_has_its_bits_whatever_stands_beside_it(mode, dtype):
-    """Places are taken in vectors, those whose taps lie in a regular pattern by pairs, and channels as they lie: a place
-    alone, with one channel, is the same. Small images have few places with such taps, and the grid numbers and places
+    """Places are taken in vectors, those whose taps lie in a regular pattern by pairs, and channels as they lie: a
+    place alone, with one channel, is the same. Small images have few such places, and the grid numbers and places
     that are none."""
     for size in ((1, 1), (2, 3), (4, 4), (5, 9), (16, 12)):
         x = values(2, 11, *size, dtype=dtype)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from conftest import assert_same_bits, run_in
@@ -469,6 +471,7 @@ def test_adaptive_max_pool_that_divides_evenly_or_not():
 
 CHANNELS_LAST = {
     "avg_pool2d": lambda x: F.avg_pool2d(x, 2),
+    "avg_pool2d, apart": lambda x: F.avg_pool2d(x, 2, 3, 1, ceil_mode=True, count_include_pad=False),
     "avg_pool2d, overlapping": lambda x: F.avg_pool2d(x, 3, 1, 1),
     "avg_pool2d, padding not counted": lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
     "avg_pool2d, a divisor": lambda x: F.avg_pool2d(x, (2, 3), divisor_override=5),
@@ -526,6 +529,27 @@ def test_averages_of_many_small_planes_are_those_of_each(size, dtype):
         cotangent = tandem.randn(*y.shape).to(dtype)
         gradients = [tandem.autograd.grad(z, leaf, cotangent)[0] for z, leaf in ((y, together), (each, alone))]
         assert_same_bits(*gradients)
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16, tandem.float16], ids=str)
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+def test_gradients_of_averages_whose_windows_meet_nowhere(mode, dtype):
+    """Each is its window's share, added to nothing: -0 comes to 0, and what no window sees is 0."""
+    for rows, columns in itertools.product((2, 5, 6, 31), (8, 16, 17, 33)):
+        for kernel, stride in (((2, 2), (2, 2)), ((1, 2), (1, 2)), ((2, 2), (3, 2)), ((2, 3), (2, 4))):
+            x = tandem.zeros(2, 3, rows, columns).to(dtype).requires_grad_()
+            size = [(n - k) // s + 1 for n, k, s in zip((rows, columns), kernel, stride, strict=True)]
+            g = tandem.randn(2, 3, *size).to(dtype)
+            g[0, 0, 0, ::2] = -0.0
+            share = 0.0 + (g / (kernel[0] * kernel[1])).double().numpy()
+            want = np.zeros(x.shape)
+            for i, j in itertools.product(range(kernel[0]), range(kernel[1])):
+                want[:, :, i :: stride[0], j :: stride[1]][:, :, : size[0], : size[1]] = share
+
+            def gradient(x, g, kernel=kernel, stride=stride):
+                return tandem.autograd.grad(F.avg_pool2d(x, kernel, stride), x, g)[0]
+
+            assert_same_bits(run_in(mode, gradient, x, g), tandem.tensor(want).to(dtype))
 
 
 def test_volumes_and_bytes_with_channels_beside_each_other():
