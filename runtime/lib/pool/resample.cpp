@@ -173,6 +173,14 @@ template <class T>
   });
 }
 
+/// Is each position read equally often, one after the other?
+bool readEqually(const std::vector<std::int64_t>& index, std::int64_t in) {
+  const auto out = static_cast<std::int64_t>(index.size());
+  bool even = out % in == 0;
+  for (std::int64_t o = 0; even && o < out; ++o) even = index[static_cast<std::size_t>(o)] == o / (out / in);
+  return even;
+}
+
 /// The nearest position alone: copies, of any type. Where each position is read equally often, the dims around it are
 /// one run of blocks.
 void copyNearest(const ArrayView& x, const ArrayView& to, const std::vector<std::int64_t>& index, std::int64_t in,
@@ -180,8 +188,7 @@ void copyNearest(const ArrayView& x, const ArrayView& to, const std::vector<std:
   const auto out = static_cast<std::int64_t>(index.size());
   const std::int64_t outer = to.numel() / (out * inner);
   const std::int64_t times = out / in;
-  bool even = out % in == 0;
-  for (std::int64_t o = 0; even && o < out; ++o) even = index[static_cast<std::size_t>(o)] == o / times;
+  const bool even = readEqually(index, in);
   withSize(to.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if (even)
@@ -196,6 +203,53 @@ void copyNearest(const ArrayView& x, const ArrayView& to, const std::vector<std:
           copyBlocks(x.as<T>() + s * in * inner, index, to.as<T>() + s * out * inner, inner);
       });
     });
+  });
+}
+
+/// The transpose of repeatBlocks: what came of each element is added to zero, one after another.
+template <class C>
+[[gnu::always_inline]] inline void addBlocks(const C* g, C* x, std::int64_t blocks, std::int64_t times,
+                                             std::int64_t inner) {
+  if (inner == 1 && times == 2) {
+    for (std::int64_t i = 0; i < blocks; ++i) x[i] = C{0} + g[2 * i] + g[2 * i + 1];
+    return;
+  }
+  for (std::int64_t i = 0; i < blocks; ++i, g += times * inner, x += inner)
+    if (times == 2)
+      for (std::int64_t j = 0; j < inner; ++j) x[j] = C{0} + g[j] + g[inner + j];
+    else
+      for (std::int64_t j = 0; j < inner; ++j) {
+        C sum = C{0} + g[j];
+        for (std::int64_t k = 1; k < times; ++k) sum += g[k * inner + j];
+        x[j] = sum;
+      }
+}
+
+/// Cotangents of the nearest position where each is read equally often: runs of blocks, widened and narrowed together.
+template <class T, class C>
+void addNearest(const ArrayView& g, const ArrayView& to, std::int64_t times, std::int64_t inner) {
+  constexpr std::int64_t kElements = 4096;  // in the first cache
+  const std::int64_t blocks = to.numel() / inner;
+  parallelFor(blocks, grainOf((1 + times) * inner), [&](std::int64_t begin, std::int64_t end) {
+    constexpr bool wide = !std::is_same_v<T, C>;
+    const std::int64_t most = wide ? std::max<std::int64_t>(kElements / (times * inner), 1) : end - begin;
+    Scratch<C> given(wide ? most * times * inner : 0);
+    Scratch<C> sums(wide ? most * inner : 0);
+    for (std::int64_t first = begin; first < end; first += most) {
+      const std::int64_t n = std::min(most, end - first);
+      const T* from = g.as<T>() + first * times * inner;
+      T* target = to.as<T>() + first * inner;
+      const auto add = [&](const C* x, C* y) {
+        withHostIsa([&]() TANDEM_INLINED { addBlocks(x, y, n, times, inner); });
+      };
+      if constexpr (wide) {
+        widen(from, given.data(), n * times * inner);
+        add(given.data(), sums.data());
+        narrow(sums.data(), target, n * inner);
+      } else {
+        add(from, target);
+      }
+    }
   });
 }
 
@@ -225,7 +279,9 @@ void resampleEither(const LibraryCall& call, bool transposed) {
     using C = typename Element<T>::Compute;
     if constexpr (std::is_floating_point_v<C>) {
       Taps<C> taps = tapsOf<C>(in, out, mode, alignCorners, ratio);
-      if (transposed)
+      if (transposed && mode <= Interpolation::NearestExact && readEqually(taps.index, in))
+        addNearest<T, C>(x.view(), to, out / in, from.inner);
+      else if (transposed)
         eachSlab<T, C>(x.view(), to, from.outer,
                        [&](const C* g, C* y) { scatterSlabs(taps, g, y, in, out, from.inner); });
       else
