@@ -35,6 +35,11 @@ template <class F>
 auto withAvx2(const F& f) {
   return clones::avx2(f);
 }
+/// With AVX-512, which this CPU has to have.
+template <class F>
+auto withAvx512(const F& f) {
+  return clones::avx512(f);
+}
 #else
 template <class F>
 auto withHostIsa(const F& f) {
@@ -42,6 +47,10 @@ auto withHostIsa(const F& f) {
 }
 template <class F>
 auto withAvx2(const F& f) {
+  return f();
+}
+template <class F>
+auto withAvx512(const F& f) {
   return f();
 }
 #endif

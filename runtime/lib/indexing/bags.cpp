@@ -6,6 +6,7 @@
 #include <array>
 #include <immintrin.h>
 #include <optional>
+#include <utility>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/clones.h"
@@ -146,13 +147,13 @@ void writeRow(const std::int64_t* from, std::int64_t length, const ArrayView& ou
   }
 }
 
-/// What elements of `T` are summed in: 64 bytes, one register or two; of float16 32, as many as are widened at once.
-template <class T>
+/// What elements of `T` are summed in, of so many bytes: a register of the processor, which longer vectors would not
+/// stay in; of float16 32, as many as are widened at once.
+template <class T, std::int64_t Bytes>
 struct Lanes {
   using Scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  static constexpr std::int64_t kBytes = std::is_same_v<T, Scalar> ? 64 : 32;
-  static constexpr std::int64_t kCount = kBytes / sizeof(Scalar);
-  typedef Scalar Vector __attribute__((vector_size(kBytes)));
+  static constexpr std::int64_t kCount = Bytes / sizeof(Scalar);
+  typedef Scalar Vector __attribute__((vector_size(Bytes)));
   TANDEM_IN_VECTORS static void load(const Scalar* x, Vector& v) { std::memcpy(&v, x, sizeof v); }
   TANDEM_IN_VECTORS static void load(const Half* x, Vector& v) {
     v = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
@@ -160,11 +161,10 @@ struct Lanes {
   TANDEM_IN_VECTORS static void store(Scalar* to, const Vector& v) { std::memcpy(to, &v, sizeof v); }
 };
 
-typedef float Floats __attribute__((vector_size(64)));
-typedef std::uint32_t Words __attribute__((vector_size(64)));
-
 /// Of two neighbours in a word of bfloat16 each half is one float32: those of even and of odd columns are summed apart.
+template <std::int64_t Bytes>
 struct FloatPairs {
+  typedef float Floats __attribute__((vector_size(Bytes)));
   Floats even, odd;
   TANDEM_IN_VECTORS FloatPairs& operator+=(const FloatPairs& o) {
     even += o.even;
@@ -175,68 +175,79 @@ struct FloatPairs {
     return {factor * x.even, factor * x.odd};
   }
 };
-template <>
-struct Lanes<BFloat16> {
+template <std::int64_t Bytes>
+struct Lanes<BFloat16, Bytes> {
   using Scalar = float;
-  using Vector = FloatPairs;
-  static constexpr std::int64_t kBytes = sizeof(Vector);
-  static constexpr std::int64_t kCount = kBytes / sizeof(Scalar);
+  using Vector = FloatPairs<Bytes>;
+  typedef std::uint32_t Words __attribute__((vector_size(Bytes)));
+  static constexpr std::int64_t kCount = sizeof(Vector) / sizeof(Scalar);
   TANDEM_IN_VECTORS static void load(const BFloat16* x, Vector& v) {
     Words words;
     std::memcpy(&words, x, sizeof words);
-    const Words low = words << 16, high = words & 0xffff0000;
-    std::memcpy(&v.even, &low, sizeof low);
-    std::memcpy(&v.odd, &high, sizeof high);
+    v.even = (typename Vector::Floats)(words << 16);
+    v.odd = (typename Vector::Floats)(words & 0xffff0000);
   }
   TANDEM_IN_VECTORS static void store(float* to, const Vector& v) {
-    const Floats low = __builtin_shufflevector(v.even, v.odd, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    const Floats high =
-        __builtin_shufflevector(v.even, v.odd, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    store(to, v, std::make_index_sequence<kCount / 2>());
+  }
+
+ private:
+  template <std::size_t... K>
+  TANDEM_IN_VECTORS static void store(float* to, const Vector& v, std::index_sequence<K...>) {
+    constexpr int half = kCount / 2;
+    const typename Vector::Floats low =
+        __builtin_shufflevector(v.even, v.odd, (static_cast<int>(K) / 2 + static_cast<int>(K) % 2 * half)...);
+    const typename Vector::Floats high = __builtin_shufflevector(
+        v.even, v.odd, (half / 2 + static_cast<int>(K) / 2 + static_cast<int>(K) % 2 * half)...);
     std::memcpy(to, &low, sizeof low);
-    std::memcpy(to + kCount / 2, &high, sizeof high);
+    std::memcpy(to + half, &high, sizeof high);
   }
 };
 
-/// sums = the sum of the rows of a piece of a table of `T`, each times its factor where there are such, from column
-/// `i` of the piece on, as far as `Vectors` vectors at a time go; where it came to.
-template <class T, int Vectors>
-TANDEM_IN_VECTORS inline std::int64_t sumRows(const Bags& bags, const T* factors, const Piece& piece, std::int64_t i,
-                                              typename Lanes<T>::Scalar* sums) {
-  using L = Lanes<T>;
-  const auto* table = bags.table.as<const T>() + piece.column;
+/// sums = the sum of the rows of a piece of a table of `T`, each times its factor where there are such, of `Vectors`
+/// vectors of columns from `i` on.
+template <class T, std::int64_t Bytes, int Vectors>
+TANDEM_IN_VECTORS inline void sumRows(const Bags& bags, const T* factors, const Piece& piece, std::int64_t i,
+                                      typename Lanes<T, Bytes>::Scalar* sums) {
+  using L = Lanes<T, Bytes>;
+  const auto* table = bags.table.as<const T>() + piece.column + i;
   const std::int64_t* rows = bags.rows();
   const std::int64_t width = bags.width(), padding = bags.padding, end = piece.end;
-  for (; i + Vectors * L::kCount <= piece.length; i += Vectors * L::kCount) {
-    // Unrolled, for the sums to stay in registers.
-    typename L::Vector sum[Vectors] = {};
-    for (std::int64_t p = piece.begin; p < end; ++p) {
-      if (p + kAhead < end) {
-        const auto* next = reinterpret_cast<const char*>(table + rows[p + kAhead] * width + i);
-        for (std::size_t line = 0; line < sizeof(T) * Vectors * L::kCount; line += 64) __builtin_prefetch(next + line);
-      }
-      if (rows[p] == padding) continue;
-      const T* row = table + rows[p] * width + i;
-      const typename L::Scalar factor = factors == nullptr ? 1 : Element<T>::load(factors[p]);
-#pragma GCC unroll 8
-      for (int k = 0; k < Vectors; ++k) {
-        typename L::Vector terms;
-        L::load(row + k * L::kCount, terms);
-        // A number times 1 is the number.
-        sum[k] += factor * terms;
-      }
+  // Unrolled, for the sums to stay in registers.
+  typename L::Vector sum[Vectors] = {};
+  for (std::int64_t p = piece.begin; p < end; ++p) {
+    if (p + kAhead < end) {
+      const auto* next = reinterpret_cast<const char*>(table + rows[p + kAhead] * width);
+      for (std::size_t line = 0; line < sizeof(T) * Vectors * L::kCount; line += 64) __builtin_prefetch(next + line);
     }
+    if (rows[p] == padding) continue;
+    const T* row = table + rows[p] * width;
+    const typename L::Scalar factor = factors == nullptr ? 1 : Element<T>::load(factors[p]);
 #pragma GCC unroll 8
-    for (int k = 0; k < Vectors; ++k) L::store(sums + i + k * L::kCount, sum[k]);
+    for (int k = 0; k < Vectors; ++k) {
+      typename L::Vector terms;
+      L::load(row + k * L::kCount, terms);
+      // A number times 1 is the number.
+      sum[k] += factor * terms;
+    }
   }
-  return i;
+#pragma GCC unroll 8
+  for (int k = 0; k < Vectors; ++k) L::store(sums + i + k * L::kCount, sum[k]);
 }
-template <class T>
+template <class T, std::int64_t Bytes>
 TANDEM_IN_VECTORS inline void sumPiece(const Bags& bags, const T* factors, const Piece& piece,
-                                       typename Lanes<T>::Scalar* sums) {
-  std::int64_t i = sumRows<T, 256 / Lanes<T>::kBytes>(bags, factors, piece, 0, sums);
-  if (i == piece.length) return;
-  for (i = sumRows<T, 1>(bags, factors, piece, i, sums); i < piece.length; ++i) {
-    typename Lanes<T>::Scalar sum = 0;
+                                       typename Lanes<T, Bytes>::Scalar* sums) {
+  using L = Lanes<T, Bytes>;
+  constexpr int together = 8 * Bytes / sizeof(typename L::Vector);
+  std::int64_t i = 0;
+  for (; i + together * L::kCount <= piece.length; i += together * L::kCount)
+    sumRows<T, Bytes, together>(bags, factors, piece, i, sums);
+  // The last vector has some columns of the one before once more.
+  if (piece.length >= L::kCount)
+    for (; i < piece.length; i += L::kCount)
+      sumRows<T, Bytes, 1>(bags, factors, piece, std::min(i, piece.length - L::kCount), sums);
+  for (; i < piece.length; ++i) {
+    typename L::Scalar sum = 0;
     for (std::int64_t p = piece.begin; p < piece.end; ++p)
       if (bags.counts(p))
         sum += (factors == nullptr ? 1 : Element<T>::load(factors[p])) *
@@ -246,28 +257,30 @@ TANDEM_IN_VECTORS inline void sumPiece(const Bags& bags, const T* factors, const
 }
 
 /// The sums of all bags, divided by the `counts` of their rows where there are such.
+template <class T, std::int64_t Bytes>
+TANDEM_IN_VECTORS inline void sumSome(const Bags& bags, const T* factors, const std::int64_t* counts,
+                                      const ArrayView& out, const auto& pieces) {
+  using C = typename Lanes<T, Bytes>::Scalar;
+  pieces([&](const Piece& piece) TANDEM_IN_VECTORS {
+    std::array<C, kBand> buffer;
+    const std::int64_t at = piece.bag * bags.width() + piece.column;
+    C* sums = sizeof(T) < sizeof(C) ? buffer.data() : out.as<C>() + at;
+    sumPiece<T, Bytes>(bags, factors, piece, sums);
+    if (counts != nullptr && counts[piece.bag] > 1)
+      for (std::int64_t k = 0; k < piece.length; ++k) sums[k] /= static_cast<C>(counts[piece.bag]);
+    if constexpr (std::is_same_v<T, Half>) narrow(sums, out.as<Half>() + at, piece.length);
+    if constexpr (std::is_same_v<T, BFloat16>) narrow(sums, out.as<BFloat16>() + at, piece.length);
+  });
+}
 template <class T>
 void sumAll(const Bags& bags, const void* memory, const std::int64_t* counts, const ArrayView& out) {
-  using C = typename Lanes<T>::Scalar;
   const auto* factors = static_cast<const T*>(memory);
   bags.forPieces([&](const auto& pieces) {
-    const auto sum = [&]() TANDEM_IN_VECTORS {
-      pieces([&](const Piece& piece) TANDEM_IN_VECTORS {
-        std::array<C, kBand> buffer;
-        const std::int64_t at = piece.bag * bags.width() + piece.column;
-        C* sums = sizeof(T) < sizeof(C) ? buffer.data() : out.as<C>() + at;
-        sumPiece<T>(bags, factors, piece, sums);
-        if (counts != nullptr && counts[piece.bag] > 1)
-          for (std::int64_t k = 0; k < piece.length; ++k) sums[k] /= static_cast<C>(counts[piece.bag]);
-        if constexpr (std::is_same_v<T, Half>) narrow(sums, out.as<Half>() + at, piece.length);
-        if constexpr (std::is_same_v<T, BFloat16>) narrow(sums, out.as<BFloat16>() + at, piece.length);
-      });
-    };
     // float16 is widened to vectors of AVX2.
-    if constexpr (std::is_same_v<T, Half>)
-      withAvx2(sum);
-    else
-      withHostIsa(sum);
+    if constexpr (!std::is_same_v<T, Half>)
+      if (hasAvx512())
+        return withAvx512([&]() TANDEM_IN_VECTORS { sumSome<T, 64>(bags, factors, counts, out, pieces); });
+    withAvx2([&]() TANDEM_IN_VECTORS { sumSome<T, 32>(bags, factors, counts, out, pieces); });
   });
 }
 

@@ -223,6 +223,41 @@ def test_bags_of_examples(mode):
             assert_same_bits(got[k], f(*(a[k] if d == 0 else a for a, d in zip(args, dims, strict=True))))
 
 
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16, tandem.float16], ids=str)
+def test_columns_of_bags_are_summed_alike_however_many_there_are(dtype):
+    """Columns are taken in vectors: those of a wide table are those of a table of each alone."""
+    tandem.manual_seed(4)
+    table = tandem.randn(50, 300).to(dtype)
+    rows, begins = tandem.randint(0, 50, (90,)), tandem.tensor([0, 1, 1, 4, 30, 31])
+    weights = tandem.randn(90).to(dtype)
+    for width in (1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 72, 100, 256, 257, 300):
+        for mode, factors, padding in (("sum", weights, None), ("sum", None, 3), ("mean", None, None)):
+
+            def bag(x, mode=mode, factors=factors, padding=padding):
+                return F.embedding_bag(rows, x, begins, mode=mode, per_sample_weights=factors, padding_idx=padding)
+
+            whole = bag(table[:, :width].contiguous())
+            for column in {0, width // 2, width - 1}:
+                assert_same_bits(bag(table[:, column : column + 1].contiguous()), whole[:, column : column + 1])
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16, tandem.float16], ids=str)
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_gradients_of_positions_read_equally_often_are_sums_in_order(mode, dtype):
+    for size, times in itertools.product((1, 5, 8, 33, 2100), (2, 3, 4)):
+        for shape in ((2, 3, size), (1, 2, size, 5)):
+            x = tandem.randn(*shape).to(dtype).requires_grad_()
+            y = F.interpolate(x, scale_factor=(times, 1)[: len(shape) - 2], mode=mode)
+            g = tandem.randn(*y.shape).to(dtype)
+            g[0, 0, 0] = -0.0
+            (gradient,) = tandem.autograd.grad(y, x, g)
+            wide = g.double() if dtype == tandem.float64 else g.float()
+            want = tandem.zeros_like(gradient, dtype=wide.dtype)
+            for k in range(times):
+                want = want + wide[:, :, k::times]
+            assert_same_bits(gradient, want.to(dtype))
+
+
 def test_a_bag_divides_gradients_by_how_often_a_row_was_read():
     weight = values(4, 2)
     out = F.embedding_bag(tandem.tensor([1, 1, 3]), weight, tandem.tensor([0]), mode="sum", scale_grad_by_freq=True)
@@ -467,101 +502,6 @@ def test_adaptive_max_pool_that_divides_evenly_or_not():
         np.testing.assert_array_equal(
             np.take_along_axis(x.reshape(2, -1), places.numpy().reshape(2, -1), 1), values.numpy().reshape(2, -1)
         )
-
-
-CHANNELS_LAST = {
-    "avg_pool2d": lambda x: F.avg_pool2d(x, 2),
-    "avg_pool2d, apart": lambda x: F.avg_pool2d(x, 2, 3, 1, ceil_mode=True, count_include_pad=False),
-    "avg_pool2d, overlapping": lambda x: F.avg_pool2d(x, 3, 1, 1),
-    "avg_pool2d, padding not counted": lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
-    "avg_pool2d, a divisor": lambda x: F.avg_pool2d(x, (2, 3), divisor_override=5),
-    "avg_pool2d, wide windows": lambda x: F.avg_pool2d(x, (1, 11), (1, 3)),
-    "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, (3, 5)),
-    "adaptive_avg_pool2d, wide windows": lambda x: F.adaptive_avg_pool2d(x, (2, 2)),
-    "nearest": lambda x: F.interpolate(x, scale_factor=2),
-    "nearest-exact": lambda x: F.interpolate(x, size=(5, 7), mode="nearest-exact"),
-    "bilinear": lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear"),
-    "bicubic": lambda x: F.interpolate(x, size=(9, 30), mode="bicubic", align_corners=True),
-    "antialiased": lambda x: F.interpolate(x, scale_factor=0.4, mode="bilinear", antialias=True),
-    "to its own size": lambda x: F.interpolate(x, size=x.shape[2:]),
-    "area": lambda x: F.interpolate(x, size=(4, 20), mode="area"),
-}
-
-
-@pytest.mark.parametrize("name", CHANNELS_LAST)
-@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16, tandem.float16], ids=str)
-@pytest.mark.parametrize("shape", [(2, 16, 12, 25), (1, 3, 7, 23), (3, 9, 3, 22), (2, 130, 5, 24)], ids=str)
-def test_channels_beside_each_other_give_the_bits_of_planes(shape, dtype, name):
-    tandem.manual_seed(1)
-    planes = tandem.randn(*shape).to(dtype)
-    planes[0, 0, 0, 2], planes[0, 1, 0, 3] = float("inf"), -0.0
-    f = CHANNELS_LAST[name]
-    images = planes.contiguous(memory_format=tandem.channels_last)
-    expected = f(planes)
-    for given in (images, tandem.cat([images, images]).contiguous(memory_format=tandem.channels_last)[: shape[0]]):
-        made = f(given)
-        assert made.is_contiguous() or name == "to its own size"
-        assert_same_bits(made.contiguous(), expected)
-    assert_same_bits(tandem.compile(f)(images).contiguous(), expected)
-    cotangent = tandem.randn(*expected.shape).to(dtype)
-    gradients = []
-    for x in (planes, images):
-        leaf = x.detach().requires_grad_()
-        gradients.append(tandem.autograd.grad(f(leaf), leaf, cotangent)[0].contiguous())
-    assert_same_bits(*gradients)
-
-
-@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16], ids=str)
-@pytest.mark.parametrize("size", [(1, 1), (2, 3), (4, 4), (7, 9), (5, 15), (130, 7), (3, 300)], ids=str)
-def test_averages_of_many_small_planes_are_those_of_each(size, dtype):
-    tandem.manual_seed(3)
-    x = tandem.randn(1, 75, *size).to(dtype)
-    for f in (
-        lambda t: F.avg_pool2d(t, 1, 2),
-        lambda t: F.avg_pool2d(t, (1, 2), ceil_mode=True, padding=(0, 1)),
-        lambda t: F.avg_pool2d(t, 3, 1, 1, count_include_pad=False),
-        lambda t: F.avg_pool2d(t, (1, 11), (1, 3), (0, 5)),
-        lambda t: F.adaptive_avg_pool2d(t, (3, 2)),
-    ):
-        together, alone = x.clone().requires_grad_(), x.clone().requires_grad_()
-        y, each = f(together), tandem.cat([f(plane) for plane in alone.split(1, 1)], 1)
-        assert_same_bits(y.detach(), each.detach())
-        cotangent = tandem.randn(*y.shape).to(dtype)
-        gradients = [tandem.autograd.grad(z, leaf, cotangent)[0] for z, leaf in ((y, together), (each, alone))]
-        assert_same_bits(*gradients)
-
-
-@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16, tandem.float16], ids=str)
-@pytest.mark.parametrize("mode", ["eager", "compiled"])
-def test_gradients_of_averages_whose_windows_meet_nowhere(mode, dtype):
-    """Each is its window's share, added to nothing: -0 comes to 0, and what no window sees is 0."""
-    for rows, columns in itertools.product((2, 5, 6, 31), (8, 16, 17, 33)):
-        for kernel, stride in (((2, 2), (2, 2)), ((1, 2), (1, 2)), ((2, 2), (3, 2)), ((2, 3), (2, 4))):
-            x = tandem.zeros(2, 3, rows, columns).to(dtype).requires_grad_()
-            size = [(n - k) // s + 1 for n, k, s in zip((rows, columns), kernel, stride, strict=True)]
-            g = tandem.randn(2, 3, *size).to(dtype)
-            g[0, 0, 0, ::2] = -0.0
-            share = 0.0 + (g / (kernel[0] * kernel[1])).double().numpy()
-            want = np.zeros(x.shape)
-            for i, j in itertools.product(range(kernel[0]), range(kernel[1])):
-                want[:, :, i :: stride[0], j :: stride[1]][:, :, : size[0], : size[1]] = share
-
-            def gradient(x, g, kernel=kernel, stride=stride):
-                return tandem.autograd.grad(F.avg_pool2d(x, kernel, stride), x, g)[0]
-
-            assert_same_bits(run_in(mode, gradient, x, g), tandem.tensor(want).to(dtype))
-
-
-def test_volumes_and_bytes_with_channels_beside_each_other():
-    tandem.manual_seed(2)
-    x = tandem.randn(2, 16, 4, 6, 9)
-    y = x.contiguous(memory_format=tandem.channels_last_3d)
-    for f in (lambda t: F.avg_pool3d(t, 2, 1, 1), lambda t: F.interpolate(t, scale_factor=2, mode="trilinear")):
-        assert_same_bits(f(y), f(x))
-    pixels = tandem.randint(0, 256, (2, 8, 9, 7), dtype=tandem.uint8)
-    for mode in ("nearest", "bilinear", "bicubic"):
-        f = lambda t, mode=mode: F.interpolate(t, size=(13, 5), mode=mode)  # noqa: E731
-        assert_same_bits(f(pixels.contiguous(memory_format=tandem.channels_last)), f(pixels))
 
 
 NAN, INF = float("nan"), float("inf")
