@@ -42,6 +42,7 @@ class Bags {
   std::int64_t begin(std::int64_t bag) const { return begins_ ? (*begins_)[bag] : bag * each_; }
   const std::int64_t* rows() const { return rows_.data(); }
   std::int64_t width() const { return width_; }
+  std::int64_t places() const { return places_; }
   DType dtype() const { return table.view().dtype; }
   bool counts(std::int64_t place) const { return rows_[place] != padding; }
   /// Calls `run` with a function for each of the runs of pieces, of at most kBand columns of a bag each, that threads
@@ -212,11 +213,12 @@ TANDEM_IN_VECTORS inline void sumRows(const Bags& bags, const T* factors, const 
   using L = Lanes<T, Bytes>;
   const auto* table = bags.table.as<const T>() + piece.column + i;
   const std::int64_t* rows = bags.rows();
-  const std::int64_t width = bags.width(), padding = bags.padding, end = piece.end;
+  const std::int64_t width = bags.width(), padding = bags.padding, end = piece.end, last = bags.places();
   // Unrolled, for the sums to stay in registers.
   typename L::Vector sum[Vectors] = {};
   for (std::int64_t p = piece.begin; p < end; ++p) {
-    if (p + kAhead < end) {
+    // Those of the bags behind too, which short bags do not reach otherwise.
+    if (p + kAhead < last) {
       const auto* next = reinterpret_cast<const char*>(table + rows[p + kAhead] * width);
       for (std::size_t line = 0; line < sizeof(T) * Vectors * L::kCount; line += 64) __builtin_prefetch(next + line);
     }
