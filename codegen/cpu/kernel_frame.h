@@ -124,7 +124,7 @@ class KernelFrame {
   /// Keeps a value of the output's dtype in its memory for a later pass, and takes it from there.
   void storeAsOutput(std::size_t o, std::size_t id, const Point& point);
   void loadFromOutput(std::size_t o, std::size_t id, const Point& point);
-  /// A point whose lanes end after `count` elements.
+  /// A point whose lanes end after `count` elements, at most all of them; none below 1.
   Point partialPoint(mlir::Value i, mlir::Value count);
   /// A mask of the first `count` lanes, 0 to all.
   mlir::Value firstLanes(mlir::Value count);

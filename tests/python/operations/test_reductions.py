@@ -2,6 +2,9 @@
 
 import functools
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -331,3 +334,23 @@ def test_means_of_half_types_add_them_where_they_lie(dim, dtype):
         cotangent = tandem.randn_like(want.detach()).to(dtype)
         (gradient,) = tandem.autograd.grad(leaf.mean(dim), leaf, cotangent)
         assert_same_bits(gradient, tandem.autograd.grad(want, wide, cotangent.float())[0].to(dtype))
+
+
+# Of 8-byte elements four vectors hold a row of 32, and each of them reads its own elements alone, however they lie.
+@pytest.mark.parametrize("isa", ["", "x86-64-v3"])
+def test_rows_that_a_few_vectors_hold_read_their_elements_alone(isa):
+    program = """
+import tandem
+RUNS = tandem.sum, tandem.amax, lambda r, d: (r * r).sum(d), lambda r, d: r.float().var(d, correction=0)
+for dtype in (tandem.float64, tandem.int64, tandem.float32, tandem.int32, tandem.float16, tandem.int8):
+    for n in range(1, 40):
+        x = (tandem.arange(6 * n) % 7).to(dtype).reshape(2, 3 * n)
+        for step in (1, 2, 3):
+            row = x[:, ::step][:, :n]
+            for run in RUNS:
+                for r, d in ((row, 1), (row[0], 0)):
+                    assert run(r, d).equal(run(r.clone(memory_format=tandem.contiguous_format), d)), (dtype, n, step)
+"""
+    environment = {**os.environ, **({"TANDEM_ISA": isa} if isa else {})}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr or done.returncode
