@@ -196,7 +196,11 @@ Tensor unsqueeze(const Tensor& x, std::int64_t dim) {
 
 Tensor squeeze_dims(const Tensor& x, DimsRef dims) {
   std::uint64_t drop = 0;
-  for (auto d : dims) drop |= std::uint64_t{1} << wrapDim(d, x.dim());
+  for (auto d : dims) {
+    const std::int64_t k = wrapDim(d, x.dim());
+    if (x.dim() > 0 && (drop >> k & 1) != 0) fail("dim ", k, " appears multiple times in the list of dims");
+    drop |= std::uint64_t{1} << k;
+  }
   Dims shape;
   Dims strides;
   Dims dropped;

@@ -37,10 +37,24 @@ std::array<Tensor, 3> linalg_lu(const Tensor& a, bool pivot) {
   return {p, l, triu(narrow(lu, -2, 0, k), 0)};
 }
 
-std::array<Tensor, 2> linalg_lu_factor(const Tensor& a, bool pivot) {
-  needMatrices("torch.linalg.lu_factor", a, "A");
-  needPivot("linalg.lu_factor", pivot);
+namespace {
+
+std::array<Tensor, 3> luFactors(const char* op, const Tensor& a, bool pivot, bool check, std::int64_t detail) {
+  needMatrices(op, a, "A");
+  needPivot(op, pivot);
   auto [lu, swaps, order] = lu_plain(a);
+  Tensor info = zeroPivotOf(detached(lu));
+  if (check) lu = expected(lu, eq(info, 0), Expectation::NonZeroPivot, toDType(info, DType::Int64), detail);
+  return {lu, swaps, info};
+}
+
+}  // namespace
+
+std::array<Tensor, 3> linalg_lu_factor_ex(const Tensor& a, bool pivot, bool check) {
+  return luFactors("torch.linalg.lu_factor_ex", a, pivot, check, 1);
+}
+std::array<Tensor, 2> linalg_lu_factor(const Tensor& a, bool pivot) {
+  auto [lu, swaps, info] = luFactors("torch.linalg.lu_factor", a, pivot, true, 0);
   return {lu, swaps};
 }
 
@@ -53,7 +67,9 @@ Tensor linalg_lu_solve(const Tensor& lu, const Tensor& swaps, const Tensor& b, b
   Tensor right = expandBatch(b, batch);
   Dims rowShape = batch;
   rowShape.push_back(n);
-  Tensor order = expand(lu_order(swaps), rowShape);
+  if (swaps.dtype() != DType::Int32) fail("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32");
+  Tensor checked = expected(swaps, within(swaps, 1, n), Expectation::PivotOfLU, toDType(swaps, DType::Int64), n);
+  Tensor order = expand(lu_order(checked), rowShape);
   if (!isDifferentiated(lu) && !isDifferentiated(b)) return lu_solve_plain(factors, order, right, adjoint);
   Tensor rows = adjoint ? argsort(order, -1, false, false) : order;
   auto permuted = [&](const Tensor& x) { return gather(x, -2, expand(unsqueeze(rows, -1), x.shape())); };
@@ -88,6 +104,24 @@ std::array<Tensor, 2> linalg_ldl_factor(const Tensor& a, bool) {
   return {factors, pivots};
 }
 
+namespace {
+
+/// The pivots of matrices of `n` rows, int64, each checked to name a row, and the negative ones to stand in pairs.
+Tensor checkedPivots(const Tensor& pivots, std::int64_t n) {
+  if (pivots.numel() == 0) return pivots;
+  Tensor checked = expected(pivots, within(abs(pivots), 1, n), Expectation::PivotOfLDL, pivots, n);
+  // In a run of negative pivots each one at an odd place, counted from 1, is the first of a pair.
+  Tensor negative = lt(checked, 0);
+  Tensor place = expand(arange(std::int64_t{1}, n + 1), checked.shape());
+  Tensor inRun = sub(place, cummax(where(negative, 0, place), -1)[0]);
+  Tensor next = roll(checked, Dims{-1}, Dims{-1});
+  Tensor paired = logical_and(eq(next, checked), ne(place, n));
+  Tensor good = logical_or(eq(remainder(inRun, 2), 0), paired);
+  return expected(checked, good, Expectation::PivotTwice, checked, n);
+}
+
+}  // namespace
+
 Tensor linalg_ldl_solve(const Tensor& factors, const Tensor& pivots, const Tensor& b, bool) {
   needSquare("torch.linalg.ldl_solve", factors, "A");
   if (b.dim() < 2) fail("torch.linalg.ldl_solve: The input tensor B must have at least 2 dimensions.");
@@ -107,8 +141,12 @@ Tensor linalg_ldl_solve(const Tensor& factors, const Tensor& pivots, const Tenso
   Dims batch = broadcastShapes("linalg.ldl_solve", batchOf(factors), batchOf(b));
   rows = batch;
   rows.push_back(factors.size(-1));
-  return ldl_solve_plain(expandBatch(factors, batch), expand(toDType(pivots, DType::Int32), rows),
-                         expandBatch(b, batch));
+  return ldl_solve_plain(
+      expandBatch(factors, batch),
+      expand(
+          toDType(rows.back() == 0 ? pivots : checkedPivots(toDType(pivots, DType::Int64), rows.back()), DType::Int32),
+          rows),
+      expandBatch(b, batch));
 }
 
 // ---- QR -------------------------------------------------------------------------------------------------------------

@@ -35,6 +35,13 @@ Tensor expandBatch(const Tensor& x, const Dims& batch) {
   return expand(x, shape);
 }
 
+Tensor zeroPivotOf(const Tensor& lu) {
+  if (std::min(lu.size(-2), lu.size(-1)) == 0) return zeros(batchOf(lu), DType::Int32);
+  Tensor zero = eq(diagonal(lu, 0, -2, -1), 0);
+  Tensor place = add(argmax(toDType(zero, DType::Int32), -1), 1);
+  return toDType(where(any(zero, Dims{-1}), place, 0), DType::Int32);
+}
+
 namespace {
 
 /// The LU factors of matrices a, and what they tell.
@@ -42,14 +49,7 @@ struct Factored {
   explicit Factored(const Tensor& a) : factors(lu_plain(detached(a))) {}
   std::array<Tensor, 3> factors;  // L and U, swaps, the row that came to each place
 
-  /// 0, or the place (from 1) of the first zero pivot of each matrix.
-  [[nodiscard]] Tensor zeroPivot() const {
-    const Tensor& lu = factors[0];
-    if (lu.size(-1) == 0) return zeros(batchOf(lu), DType::Int32);
-    Tensor zero = eq(diagonal(lu, 0, -2, -1), 0);
-    Tensor place = add(argmax(toDType(zero, DType::Int32), -1), 1);
-    return toDType(where(any(zero, Dims{-1}), place, 0), DType::Int32);
-  }
+  [[nodiscard]] Tensor zeroPivot() const { return zeroPivotOf(factors[0]); }
   /// `x`, after the check that the matrices have inverses.
   [[nodiscard]] Tensor checked(const Tensor& x, Expectation what) const {
     Tensor info = zeroPivot();

@@ -14,6 +14,8 @@ Tensor identityLike(const Tensor& x);
 Dims batchOf(const Tensor& x);
 /// The matrices x with these dims before them.
 Tensor expandBatch(const Tensor& x, const Dims& batch);
+/// 0, or the place (from 1) of the first zero pivot of each of the matrices whose LU factors these are; int32.
+Tensor zeroPivotOf(const Tensor& lu);
 /// The singular values of matrices x, descending.
 Tensor singularValuesOf(const Tensor& x);
 

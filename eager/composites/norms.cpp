@@ -83,13 +83,23 @@ Tensor nuclear(const Tensor& x, const Dims& dims, bool keepdim) {
   return kept(sum(singularValues(x, dims), Dims{-1}), dims, keepdim);
 }
 
+/// `x` in the dtype that `op` adds it up in, which is to hold all of its numbers.
+Tensor summable(const char* op, const Tensor& x, std::optional<DType> dtype) {
+  if (!isFloating(x.dtype()))
+    fail(op, ": Expected a floating point or complex tensor as input. Got ", dtypeClassName(x.dtype()));
+  if (!dtype) return x;
+  if (!isFloating(*dtype)) fail(op, ": dtype should be floating point or complex, but got ", dtypeClassName(*dtype));
+  if (promoteTypes(x.dtype(), *dtype) != *dtype)
+    fail(op, ": the dtype of the input (", dtypeClassName(x.dtype()),
+         ") should be convertible without narrowing to the specified dtype (", dtypeClassName(*dtype), ")");
+  return toDType(x, *dtype);
+}
+
 }  // namespace
 
 Tensor norm(const Tensor& x, std::optional<double> p, const std::optional<Dims>& dim, bool keepdim,
             std::optional<DType> dtype) {
-  Tensor in = dtype ? toDType(x, *dtype) : x;
-  if (!isFloating(in.dtype()))
-    fail("linalg.vector_norm: Expected a floating point or complex tensor as input. Got ", dtypeClassName(in.dtype()));
+  Tensor in = summable("linalg.vector_norm", x, dtype);
   FusedScope fused(in);
   Tensor wide = isHalf(in.dtype()) ? toDType(in, DType::Float32) : in;
   return toDType(normOf(wide, p.value_or(2), dim, keepdim), in.dtype());
@@ -98,7 +108,7 @@ Tensor norm_named(const Tensor& x, std::string_view p, const std::optional<Dims>
                   std::optional<DType> dtype) {
   if (p == "fro") return norm(x, 2.0, dim, keepdim, dtype);
   if (p != "nuc") fail("norm: Order ", p, " not supported.");
-  Tensor in = dtype ? toDType(x, *dtype) : x;
+  Tensor in = summable("linalg.matrix_norm", x, dtype);
   if (dim && dim->size() != 2) fail("linalg.matrix_norm: dim must be a 2-tuple. Got ", shapeText(*dim));
   return nuclear(in, matrixDims(in, dim), keepdim);
 }
@@ -110,18 +120,16 @@ Tensor vector_norm(const Tensor& x, double order, const std::optional<Dims>& dim
 Tensor matrix_norm(const Tensor& x, std::string_view order, const std::optional<Dims>& dim, bool keepdim,
                    std::optional<DType> dtype) {
   Dims dims = matrixDims(x, dim);
-  if (order == "fro") return norm(x, 2.0, dims, keepdim, dtype);
-  if (order != "nuc") fail("linalg.matrix_norm: Order ", order, " not supported.");
-  return nuclear(dtype ? toDType(x, *dtype) : x, dims, keepdim);
+  if (order != "fro" && order != "nuc") fail("linalg.matrix_norm: Order ", order, " not supported.");
+  Tensor in = summable("linalg.matrix_norm", x, dtype);
+  return order == "fro" ? norm(in, 2.0, dims, keepdim, {}) : nuclear(in, dims, keepdim);
 }
 Tensor matrix_norm_of(const Tensor& x, double order, const std::optional<Dims>& dim, bool keepdim,
                       std::optional<DType> dtype) {
   Dims dims = matrixDims(x, dim);
   double size = std::abs(order);
   if (size != 1 && size != 2 && size != kInf) fail("linalg.matrix_norm: Order ", order, " not supported.");
-  Tensor in = dtype ? toDType(x, *dtype) : x;
-  if (!isFloating(in.dtype()))
-    fail("linalg.matrix_norm: Expected a floating point or complex tensor as input. Got ", dtypeClassName(in.dtype()));
+  Tensor in = summable("linalg.matrix_norm", x, dtype);
   if (size == 2) {
     Tensor s = singularValues(in, dims);
     return kept(order > 0 ? largestIn(s, -1, false) : amin(s, Dims{-1}), dims, keepdim);

@@ -260,23 +260,23 @@ Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, con
   if (!fweights.defined() && !aweights.defined() && rows.size(1) <= correction)
     warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.");
   Tensor weights;
-  auto take = [&](const char* name, const Tensor& w) {
+  auto take = [&](const char* name, const Tensor& w, Expectation sign) {
     if (!w.defined()) return;
     if (w.dim() > 1) fail("cov(): expected ", name, " to have one or fewer dimensions but got ", w.dim());
     if (w.numel() != rows.size(1))
       fail("cov(): expected ", name, " to have the same numel as there are observations in the input but got ",
            w.numel(), " != ", rows.size(1));
-    Tensor own = toDType(w, rows.dtype());
+    Tensor own = toDType(expected(w, ge(detached(w), 0), sign), rows.dtype());
     weights = weights.defined() ? mul(weights, own) : own;
   };
   if (fweights.defined() && isFloating(fweights.dtype()))
     fail("cov(): expected fweights to have integral dtype but got fweights with ", dtypeClassName(fweights.dtype()),
          " dtype");
-  take("fweights", fweights);
+  take("fweights", fweights, Expectation::CovFrequency);
   if (aweights.defined() && !isFloating(aweights.dtype()))
     fail("cov(): expected aweights to have floating point dtype but got aweights with ",
          dtypeClassName(aweights.dtype()), " dtype");
-  take("aweights", aweights);
+  take("aweights", aweights, Expectation::CovWeight);
 
   auto n = static_cast<double>(rows.size(1));
   Tensor total = weights.defined() ? sum(weights) : full_plain(n, Dims{}, rows.dtype());

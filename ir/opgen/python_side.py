@@ -26,8 +26,7 @@ def fallback(p: Param) -> str | None:
 
 
 def getter(i: int, p: Param) -> str:
-    args = ", ".join(filter(None, [str(i), fallback(p)]))
-    return f"a.{p.facts.getter}({args})" + (".value()" if p.type == "dtype" else "")
+    return f"a.{p.facts.getter}({', '.join(filter(None, [str(i), fallback(p)]))})" + ".value()" * (p.type == "dtype")
 
 
 def spec(p: Param) -> str:
@@ -80,7 +79,8 @@ def written_in_place(op: Op, call: str, operands: str) -> str:
     for i, p in enumerate(op.params):
         if repeats and p.name == "accumulate":
             repeats = f", {getter(i, p)} ? Repeats::Summed : Repeats::{op.repeats}"
-    return f'{check}ops::assignResult("{op.python}", a.tensor(0), [&] {{ {last}return {call}; }}{repeats});'
+    result = f"[&] {{ {last}return {call.replace('dtypeOfOut(', 'dtypeInPlace(')}; }}"
+    return f'{check}ops::assignResult("{op.python}", a.tensor(0), {result}{repeats});'
 
 
 def wrapper(records: Records, op: Op) -> str:

@@ -63,12 +63,32 @@ def : Composite<"linalg_lu_factor", "Tensor A, *, bool pivot=True"> {
   let shapes = "[..., M, N]; `LU` alike, `pivots` [..., min(M, N)]";
   let accepts = "Wide";
   let gives = "that of `A`; `pivots` is int32";
+  let raises = [Raises<"RuntimeError", "a pivot is zero", "tandem.linalg.lu_factor(tandem.zeros(2, 2))">];
   let example = [{
     >>> tandem.linalg.lu_factor(tandem.tensor([[1., 2.], [2., 6.]]))
     tandem.return_types.linalg_lu_factor(
     LU=tensor([[ 2.0000,  6.0000],
             [ 0.5000, -1.0000]]),
     pivots=tensor([2, 2], dtype=tandem.int32))
+  }];
+  let samples = "none";
+}
+
+def : Composite<"linalg_lu_factor_ex", "Tensor A, *, bool pivot=True, bool check_errors=False"> {
+  let python = "lu_factor_ex";
+  let results = "(Tensor, Tensor, Tensor)";
+  let numResults = 3;
+  let fields = ["LU", "pivots", "info"];
+  let forms = ["linalg"];
+  let mixedPrecision = "Float32";
+  let summary = "As linalg.lu_factor, and 0 or the place (from 1) of the first zero on the diagonal of U, which is an "
+                "error only where `check_errors` says so.";
+  let shapes = "[..., M, N]; `LU` alike, `pivots` [..., min(M, N)], `info` [...]";
+  let accepts = "Wide";
+  let gives = "that of `A`; `pivots` and `info` are int32";
+  let example = [{
+    >>> tandem.linalg.lu_factor_ex(tandem.tensor([[2., 4.], [1., 2.]])).info
+    tensor(2, dtype=tandem.int32)
   }];
   let samples = "none";
 }

@@ -201,5 +201,7 @@ PyObject* namedResult(PyObject* module, PyObject* args);
 PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad, bool keepsShape = false);
 /// The dtype to make or to compute in: that of `out`, which argument `i` may repeat, or what the argument says.
 std::optional<DType> dtypeOfOut(const ParsedArgs& a, std::size_t i);
+/// What argument `i` of an in-place call says, which is to be the dtype of the tensor that it writes.
+std::optional<DType> dtypeInPlace(const ParsedArgs& a, std::size_t i);
 
 }  // namespace tandem::python

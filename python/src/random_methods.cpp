@@ -52,8 +52,10 @@ constexpr Signature normalSigs[] = {{"normal_", normalParams, [](ParsedArgs& a) 
                                      }}};
 constexpr ParamSpec randomParams[] = {kSelf, {"generator", P::Generator, true, true}};
 constexpr ParamSpec randomToParams[] = {kSelf, {"to", P::Int, false, false}, {"generator", P::Generator, true, true}};
-constexpr ParamSpec randomRangeParams[] = {
-    kSelf, {"from", P::Int, false, false}, {"to", P::Int, false, false}, {"generator", P::Generator, true, true}};
+constexpr ParamSpec randomRangeParams[] = {kSelf,
+                                           {"from", P::Int, false, false},
+                                           {"to", P::OptionalInt, false, false},
+                                           {"generator", P::Generator, true, true}};
 PyObject* randomInto(ParsedArgs& a, std::int64_t low, std::int64_t high, Generator* g) {
   const Tensor& t = a.tensor(0);
   if (low >= high) fail("random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
@@ -72,7 +74,9 @@ constexpr Signature randomSigs[] = {
     {"random_", randomToParams,
      [](ParsedArgs& a) -> PyObject* { return randomInto(a, 0, a.integer(1), a.generator(2)); }},
     {"random_", randomRangeParams,
-     [](ParsedArgs& a) -> PyObject* { return randomInto(a, a.integer(1), a.integer(2), a.generator(3)); }},
+     [](ParsedArgs& a) -> PyObject* {
+       return randomInto(a, a.integer(1), a.integer(2, randomLimit(a.tensor(0).dtype())), a.generator(3));
+     }},
 };
 constexpr ParamSpec bernoulliParams[] = {
     kSelf, {"p", P::Operand, true, false}, {"generator", P::Generator, true, true}};
@@ -84,7 +88,14 @@ constexpr Signature bernoulliSigs[] = {{"bernoulli_", bernoulliParams, [](Parsed
                                             fail("bernoulli_ expects p to be in [0, 1], but got p=", chance);
                                           DType d = isFloating(t.dtype()) ? t.dtype() : DType::Float32;
                                           Tensor u = ops::rand(t.shape(), a.generator(2), d);
-                                          ops::assign(t, ops::lt(u, p));
+                                          if (!p.isTensor()) {
+                                            ops::assign(t, ops::lt(u, p));
+                                            return a.self();
+                                          }
+                                          const Tensor chances = ops::detached(p.tensor());
+                                          const Tensor checked = ops::expected(chances, ops::within(chances, 0, 1),
+                                                                               Expectation::BernoulliProbability);
+                                          ops::assign(t, ops::lt(u, checked));
                                           return a.self();
                                         }}};
 

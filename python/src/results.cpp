@@ -312,6 +312,14 @@ std::optional<DType> dtypeOfOut(const ParsedArgs& a, std::size_t i) {
          ")");
   return own;
 }
+std::optional<DType> dtypeInPlace(const ParsedArgs& a, std::size_t i) {
+  const std::optional<DType> asked = a.dtype(i);
+  const DType own = a.tensor(0).dtype();
+  if (asked && *asked != own)
+    fail("Bad in-place call: input tensor dtype ", dtypeClassName(own), " and output tensor dtype ",
+         dtypeClassName(*asked), " should match");
+  return asked;
+}
 namespace {
 /// Does the call say `pin_memory=True`?
 bool asksForPinned(const ParsedArgs& a) {

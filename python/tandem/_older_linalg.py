@@ -64,13 +64,8 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, 
             [0.5000, 3.0000]])
     """
     _deprecated("lu", "lu_factor")
-    LU, pivots = _linalg.lu_factor(A, pivot=pivot)
-    if not get_infos:
-        return LU, pivots
-    # The first pivot that is 0, counted from 1.
-    zero = LU.diagonal(0, -2, -1) == 0
-    first = zero.int().argmax(-1).int() + 1 if zero.shape[-1] else zero.sum(-1).int()
-    return LU, pivots, first * zero.any(-1)
+    LU, pivots, info = _linalg.lu_factor_ex(A, pivot=pivot)
+    return (LU, pivots, info) if get_infos else (LU, pivots)
 
 
 def _unswapped(pivots: Tensor, rows: int, like: Tensor) -> Tensor:

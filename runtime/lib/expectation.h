@@ -35,6 +35,12 @@ enum class Expectation : std::int64_t {
   NonZeroBlock,  // shown: 1 + the place of the block
   BagOffsets,    // detail: the length of the input
   HistogramRange,
+  NonZeroPivot,  // shown: 1 + the place of the zero on the diagonal of U; detail: 1 for lu_factor_ex
+  PivotOfLU,     // shown: the pivot; detail: the number of rows
+  PivotOfLDL,    // likewise
+  PivotTwice,    // likewise
+  CovFrequency,
+  CovWeight,
 };
 
 /// Throws the error of the first element of the bool array `good` that is false. Where `shown` is an int64 array of the

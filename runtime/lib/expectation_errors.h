@@ -75,6 +75,20 @@ inline std::string batchElement(bool batched, std::int64_t place) {
     fail("embedding_bag: offsets must begin with 0, not decrease and be at most the length of the input, ", detail);
   case Expectation::HistogramRange:
     fail("histc: the range of the input's elements is not finite");
+  case Expectation::NonZeroPivot:
+    fail("torch.linalg.lu_factor", detail == 1 ? "_ex: " : ": ", batchElement(batched, place), "U[", shown, ",", shown,
+         "] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the ",
+         "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)");
+  case Expectation::PivotOfLU:
+    fail("linalg.lu_solve: pivots must lie between 1 and ", detail, ", got ", shown);
+  case Expectation::PivotOfLDL:
+    fail("linalg.ldl_solve: pivots must lie between 1 and ", detail, " or be the negative of such, got ", shown);
+  case Expectation::PivotTwice:
+    fail("linalg.ldl_solve: a negative pivot must stand twice, got ", shown);
+  case Expectation::CovFrequency:
+    fail("cov(): fweights cannot be negative");
+  case Expectation::CovWeight:
+    fail("cov(): aweights cannot be negative");
   }
   fail<InternalError>("not an expectation: ", static_cast<std::int64_t>(what));
 }
