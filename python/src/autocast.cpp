@@ -105,7 +105,15 @@ void castArguments(ParsedArgs& a, AutocastPolicy policies, std::vector<PyRef>& o
       if (value == nullptr) continue;
       ParamType type = a.signature_->params[i].type;
       if (type == ParamType::TensorList) {
-        PyRef list(checked(PySequence_List(value)));
+        PyRef list;
+        if (i == a.varargsAt_) {
+          list = PyRef(checked(PyList_New(static_cast<Py_ssize_t>(a.numVarargs_))));
+          for (std::size_t k = 0; k < a.numVarargs_; ++k)
+            PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(k), Py_NewRef(a.varargs_[k]));
+          a.varargsAt_ = ParsedArgs::kMaxParams;  // from here on as if one list had been given
+        } else {
+          list = PyRef(checked(PySequence_List(value)));
+        }
         for (Py_ssize_t k = 0; k < PyList_GET_SIZE(list.get()); ++k) {
           PyObject* item = PyList_GET_ITEM(list.get(), k);
           if (!isTensor(item)) continue;

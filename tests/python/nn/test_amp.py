@@ -256,3 +256,10 @@ def test_scaler_errors():
     with pytest.warns(UserWarning, match="CUDA is not available.  Disabling"):
         disabled = tandem.cuda.amp.GradScaler()
     assert not disabled.is_enabled() and disabled.scale(w) is w and disabled.state_dict() == {}
+
+
+def test_tensors_given_one_by_one_are_converted_as_a_list_is():
+    a = tandem.ones(3, 3)
+    with tandem.autocast("cpu", dtype=tandem.bfloat16):
+        assert tandem.chain_matmul(a, a).dtype is tandem.bfloat16
+        assert tandem.chain_matmul(a, a, a).equal(tandem.chain_matmul([a, a, a]))
