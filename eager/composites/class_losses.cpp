@@ -102,7 +102,8 @@ Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const 
     FusedScope fused(x);
     each = add(mul(target, softplus_plain(neg(x))), mul(sub(1, target), softplus_plain(x)));
     if (weight.defined()) each = mul(each, weight);
-    each = div(sum(each, Dims{-1}), x.size(-1));
+    // Classes are in the last dim of `x`, which a target of more dims has elsewhere.
+    each = div(sum(each, Dims{x.dim() - 1}), x.size(-1));
   }
   return reducedLoss(each, reductionOf(average, reduce, reduction));
 }

@@ -220,7 +220,7 @@ Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, bool logInput, bo
     Tensor large = gt(target, 1);
     Tensor safe = where(large, target, 2);
     Tensor stirling = add(sub(mul(safe, log(safe)), safe), mul(log(mul(safe, 2 * std::numbers::pi)), 0.5));
-    loss = add(loss, where(large, stirling, 0));
+    loss = toDType(add(loss, where(large, stirling, 0)), loss.dtype());
   }
   return reducedLoss(loss, reductionOf(average, reduce, reduction));
 }

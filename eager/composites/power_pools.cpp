@@ -1,4 +1,6 @@
 // Power-mean pools (lp_pool), and maxima over windows at random places (fractional_max_pool). Other pools: pooling.cpp.
+#include <cmath>
+
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
@@ -12,6 +14,13 @@ Tensor rootOfSums(const Tensor& means, double count, double p) {
   return pow(mul(mul(sign(means), relu(abs(means))), count), 1.0 / p);
 }
 
+/// The limit of power means for p at infinity: the greatest size in each window, for minus infinity the least one.
+template <auto pool>
+Tensor extremeSizes(const Tensor& x, double p, DimsRef kernel, const std::optional<Dims>& stride, bool ceil) {
+  if (p < 0) return neg(pool(neg(abs(x)), kernel, stride, Dims{0}, Dims{1}, ceil));
+  return pool(abs(x), kernel, stride, Dims{0}, Dims{1}, ceil);
+}
+
 double product(DimsRef kernel, std::size_t dims) {
   double n = 1;
   for (std::size_t i = 0; i < dims; ++i) n *= static_cast<double>(kernel[kernel.size() == 1 ? 0 : i]);
@@ -21,14 +30,17 @@ double product(DimsRef kernel, std::size_t dims) {
 }  // namespace
 
 Tensor lp_pool1d(const Tensor& x, double p, DimsRef kernel, const std::optional<Dims>& stride, bool ceil) {
+  if (std::isinf(p)) return extremeSizes<max_pool1d>(x, p, kernel, stride, ceil);
   Tensor means = avg_pool1d(pow(x, p), kernel, stride, Dims{0}, ceil, true);
   return rootOfSums(means, product(kernel, 1), p);
 }
 Tensor lp_pool2d(const Tensor& x, double p, DimsRef kernel, const std::optional<Dims>& stride, bool ceil) {
+  if (std::isinf(p)) return extremeSizes<max_pool2d>(x, p, kernel, stride, ceil);
   Tensor means = avg_pool2d(pow(x, p), kernel, stride, Dims{0}, ceil, true, {});
   return rootOfSums(means, product(kernel, 2), p);
 }
 Tensor lp_pool3d(const Tensor& x, double p, DimsRef kernel, const std::optional<Dims>& stride, bool ceil) {
+  if (std::isinf(p)) return extremeSizes<max_pool3d>(x, p, kernel, stride, ceil);
   Tensor means = avg_pool3d(pow(x, p), kernel, stride, Dims{0}, ceil, true, {});
   return rootOfSums(means, product(kernel, 3), p);
 }

@@ -137,3 +137,18 @@ def test_losses_of_logits_of_every_dtype():
         floats = [dtype for dtype in (of, to) if dtype.is_floating_point]
         assert got.dtype == (to if to.is_floating_point else floats[0] if floats else tandem.float32)
         assert abs(got.item() - want.item()) < (1e-2 if tandem.bfloat16 in floats else 1e-6)
+
+
+def test_classes_are_in_the_last_dim_of_the_input():
+    """Which a target of more dims, that the input broadcasts to, has before its last one."""
+    x, target = tandem.tensor([0.5, -1.0, 2.0]), tandem.tensor([[0, 1, 2], [2, 0, 1]])
+    loss = F.multilabel_soft_margin_loss(x, target, reduction="none")
+    assert loss.tolist() == pytest.approx([0.3161, 0.5422, -0.5820], abs=1e-4)
+    rows = F.multilabel_soft_margin_loss(x[None], target, reduction="none")
+    assert rows.tolist() == pytest.approx([0.1381] * 2, abs=1e-4)
+
+
+def test_the_rest_of_a_count_has_the_dtype_of_the_loss():
+    x = tandem.tensor([0.5, 1.0], dtype=tandem.float16)
+    assert F.poisson_nll_loss(x, tandem.tensor([1, 3]), full=True).dtype is tandem.float16
+    assert F.poisson_nll_loss(x, tandem.tensor([1.0, 3.0]), full=True).dtype is tandem.float32

@@ -534,3 +534,20 @@ def test_grids_that_are_no_places(mode, kind, padding, image, volume):
                 grid[..., 0] = value
                 got = run_in(mode, lambda g, x=x, c=corners: F.grid_sample(x, g, kind, padding, c), grid)
                 np.testing.assert_equal(got.item(), result)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("ceil", [False, True])
+def test_power_pools_at_infinity_are_the_extreme_sizes(dims, ceil, mode):
+    x = values(2, 3, *[5] * dims)
+    pool, largest = getattr(F, f"lp_pool{dims}d"), getattr(F, f"max_pool{dims}d")
+    for p, want in ((np.inf, largest(x.abs(), 2, ceil_mode=ceil)), (-np.inf, -largest(-x.abs(), 2, ceil_mode=ceil))):
+
+        def run(x, p=p):
+            y = pool(x, p, 2, ceil_mode=ceil)
+            return y, tandem.autograd.grad(y.sum(), x)[0]
+
+        y, slope = run_in(mode, run, x)
+        assert_same_bits(y, want)
+        assert_same_bits(slope, tandem.autograd.grad(want.sum(), x)[0])
+    assert getattr(nn, f"LPPool{dims}d")(float("inf"), 2)(x).equal(largest(x.abs(), 2))
