@@ -435,13 +435,13 @@ def : Composite<"lcm", "Tensor input, Tensor other"> {
 
 def : Pointwise<"clone", "First", "Operand input"> {
   let role = "Copy";
-  let forms = ["function", "method"];
+  let forms = ["method"];
   let body = [(identity $input)];
   let derivative = [(identity $g)];
   let summary = "A copy of its own.";
   let example = [{
     >>> x = tandem.tensor([1., 2.])
-    >>> y = tandem.clone(x)
+    >>> y = x.clone()
     >>> y[0] = 5.
     >>> x
     tensor([1., 2.])

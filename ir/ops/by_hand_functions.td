@@ -48,6 +48,20 @@ Raises: ValueError if the elements do not fit the buffer.
 >>> tandem.frombuffer(bytearray([1, 0, 2, 0]), dtype=tandem.int16)
 tensor([1, 2], dtype=tandem.int16)
 }]>;
+def : ByHand<"function", "clone", "input, *, memory_format=None", [{
+A copy with memory of its own, through which gradients pass on. Its strides are those of `input` where
+that is dense, else contiguous in the same order of dims; or as `memory_format` says.
+
+Shapes: the result has the shape of `input`.
+Dtypes: any; the result has that of `input`.
+Raises: TypeError if an argument is of another type; RuntimeError if `memory_format` is for another
+    number of dims.
+Gradients: of every order.
+
+>>> x = tandem.zeros(1, 2, 2, 2)
+>>> tandem.clone(x, memory_format=tandem.channels_last).stride()
+(8, 1, 4, 2)
+}]>;
 def : ByHand<"function", "from_numpy", "array, /", [{
 A tensor that shares the memory of a NumPy array.
 

@@ -5,6 +5,7 @@
 #include "eager/compute_flags.h"
 #include "eager/helpers.h"
 #include "eager/host.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 #include "eager/placement.h"
 #include "ir/schema/op_table.h"
@@ -274,6 +275,13 @@ PyObject* failAllocationFn(PyObject*, PyObject* n) {
   return guarded([&] { return PyBool_FromLong(failAllocation(PyLong_AsLongLong(n))); });
 }
 
+constexpr ParamSpec cloneParams[] = {{"input", P::Tensor, false, false}, {"memory_format", P::Any, true, true}};
+constexpr Signature cloneSigs[] = {{"clone", cloneParams, [](ParsedArgs& a) -> PyObject* {
+                                      const MemoryFormat format =
+                                          a.has(1) ? memoryFormatOf(a.object(1), "clone") : MemoryFormat::Preserve;
+                                      return wrap(copyIn(a.tensor(0), format, a.tensor(0).dtype(), "clone"));
+                                    }}};
+
 PyMethodDef plainFunctions[] = {
     {"from_numpy", fromNumpy, METH_O, doc::function_from_numpy},
     {"promote_types", promote, METH_VARARGS, doc::function_promote_types},
@@ -310,6 +318,7 @@ void initModuleFunctions(PyObject* module) {
       function<tensorSigs>("tensor", doc::function_tensor),
       function<asTensorSigs>("as_tensor", doc::function_as_tensor),
       function<asArraySigs>("asarray", doc::function_asarray),
+      function<cloneSigs>("clone", doc::function_clone),
       function<fromBufferSigs>("frombuffer", doc::function_frombuffer),
       function<resultTypeSigs>("result_type", doc::function_result_type),
       {nullptr, nullptr, 0, nullptr},

@@ -110,7 +110,7 @@ constexpr Named kText[] = {
 // Functions and methods of ours that no record makes. Reading a value ends the trace by itself (Session::beforeRead).
 constexpr Named kOwnFunctions[] = {
     {"tensor", {scales, true}},
-    {"as_tensor result_type promote_types can_cast get_default_dtype _element_size is_grad_enabled "
+    {"as_tensor clone result_type promote_types can_cast get_default_dtype _element_size is_grad_enabled "
      "is_inference_mode_enabled _check_device _device_count",
      {operation, true}},
     {"_set_grad_enabled _set_inference_mode _is_tracing _is_recording _anomaly _autocast_get _autocast_set "

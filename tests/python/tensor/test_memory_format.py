@@ -259,3 +259,16 @@ def test_programs_give_rows():
     program = tandem.export.export(tandem.relu, (IN_LAST,))
     assert program(IN_LAST).stride() == (60, 20, 5, 1)
     assert_same_bits(program(IN_LAST), tandem.relu(IN_LAST).contiguous())
+
+
+def test_the_function_clone_takes_a_memory_format(mode):
+    x = tandem.randn(2, 3, 4, 5, requires_grad=True)
+
+    def run(x):
+        y = tandem.clone(x, memory_format=tandem.channels_last)
+        return y, tandem.autograd.grad((y * y).sum(), x)[0]
+
+    y, slope = run_in(mode, run, x)
+    assert y.is_contiguous(memory_format=tandem.channels_last) and y.equal(x) and slope.equal(2 * x)
+    assert tandem.clone(x.detach().mT).stride() == x.mT.stride()
+    assert tandem.clone(input=x).equal(x)
