@@ -123,6 +123,12 @@ def _lower_cholesky(constraint: Any) -> transforms.Transform:
     return transforms.LowerCholeskyTransform()
 
 
+@transform_to.register(constraints.positive_definite)
+@transform_to.register(constraints.positive_semidefinite)
+def _positive_definite(constraint: Any) -> transforms.Transform:
+    return transforms.PositiveDefiniteTransform()
+
+
 @_both(type(constraints.corr_cholesky))
 def _corr_cholesky(constraint: Any) -> transforms.Transform:
     return transforms.CorrCholeskyTransform()

@@ -252,12 +252,13 @@ class Wishart(ExponentialFamily):
     def rsample(self, sample_shape: Sequence[int] = (), max_try_correction: int | None = None) -> Tensor:
         p = self._event_shape[-1]
         shape = self._extended_shape(sample_shape)
-        freedom = (self.df.unsqueeze(-1) - tandem.arange(p, dtype=self.df.dtype, device=self.df.device)).expand(
-            shape[:-1]
-        )
-        diagonal = Chi2(freedom, validate_args=False).rsample().clamp(min=tandem.finfo(self.df.dtype).tiny).sqrt()
-        noise = tandem.randn(shape, dtype=self.df.dtype, device=self.df.device).tril(-1) + tandem.diag_embed(diagonal)
-        factor = tandem.matmul(self.scale_tril, noise)
+        # In the wider dtype of both parameters.
+        dtype = tandem.promote_types(self.df.dtype, self.scale_tril.dtype)
+        less = tandem.arange(p, dtype=dtype, device=self.df.device)
+        freedom = (self.df.unsqueeze(-1) - less).expand(shape[:-1])
+        diagonal = Chi2(freedom, validate_args=False).rsample().clamp(min=tandem.finfo(dtype).tiny).sqrt()
+        noise = tandem.randn(shape, dtype=dtype, device=self.df.device).tril(-1) + tandem.diag_embed(diagonal)
+        factor = tandem.matmul(self.scale_tril.to(dtype), noise)
         return tandem.matmul(factor, _transposed(factor))
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import tandem
 from tandem.distributions import constraints
 from tandem.distributions.categorical import Categorical
 from tandem.distributions.discrete import _ByProbability
-from tandem.distributions.distribution import Size, Tensor, broadcast_all, either, open_uniform
+from tandem.distributions.distribution import Distribution, Size, Tensor, broadcast_all, either, open_uniform
 from tandem.distributions.transformed_distribution import TransformedDistribution
 from tandem.distributions.transforms import ExpTransform, SigmoidTransform
 
@@ -120,7 +120,7 @@ class RelaxedBernoulli(_Relaxed):
         )
 
 
-class ExpRelaxedCategorical(Categorical):
+class ExpRelaxedCategorical(Distribution):
     """The logarithm of a RelaxedOneHotCategorical: (logits + Gumbel numbers) / temperature, minus its logsumexp.
 
     Example:
@@ -131,8 +131,8 @@ class ExpRelaxedCategorical(Categorical):
         1.0
     """
 
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector
-    has_enumerate_support = False
     has_rsample = True
 
     def __init__(
@@ -142,18 +142,32 @@ class ExpRelaxedCategorical(Categorical):
         logits: Tensor | None = None,
         validate_args: bool | None = None,
     ):
-        super().__init__(probs, logits, validate_args=validate_args)
+        # None itself, whose divergences and moments those of the relaxation are not.
+        self._categorical = Categorical(probs, logits)
         self.temperature = tandem.as_tensor(temperature)
-        self._event_shape = Size((self._num_events,))
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         new.temperature = self.temperature
+        new._categorical = self._categorical.expand(batch_shape)
         return new
 
-    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        with tandem.no_grad():
-            return self.rsample(sample_shape)
+    @property
+    def logits(self) -> Tensor:
+        """Logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self._categorical.probs
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of `probs`."""
+        return self._categorical.param_shape
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         u = open_uniform(self._extended_shape(sample_shape), self.logits)
@@ -162,7 +176,7 @@ class ExpRelaxedCategorical(Categorical):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        k = self._num_events
+        k = self._event_shape[-1]
         log_scale = math.lgamma(k) - self.temperature.log() * -(k - 1)
         score = self.logits - value * self.temperature
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + log_scale

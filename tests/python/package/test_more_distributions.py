@@ -309,3 +309,27 @@ def test_sticks_that_are_broken_at_an_end():
     y = t(x)
     size = t.log_abs_det_jacobian(x, y)
     assert bool((y > 0).all()) and size.isfinite() and tandem.autograd.grad(size, x)[0].isfinite().all()
+
+
+def test_a_relaxation_has_no_divergence_of_what_it_relaxes():
+    logits = tandem.tensor([[0.1, -0.4, 0.7], [1.0, 0.0, 0.2]])
+    relaxed = D.RelaxedOneHotCategorical(tandem.tensor(0.5), logits=logits)
+    hard = D.OneHotCategorical(logits=logits + 1)
+    for p, q in ((relaxed, relaxed), (relaxed.base_dist, relaxed.base_dist), (relaxed.base_dist, hard)):
+        with pytest.raises(NotImplementedError):
+            D.kl_divergence(p, q)
+    for d in (relaxed, relaxed.base_dist):
+        with pytest.raises(NotImplementedError):
+            d.entropy()
+        wide = d.expand((4, 2))
+        assert wide.batch_shape == (4, 2) and wide.event_shape == (3,) and wide.rsample().shape == (4, 2, 3)
+        point = wide.sample()
+        assert wide.log_prob(point).allclose(d.log_prob(point))
+    assert relaxed.base_dist.param_shape == (2, 3) and not relaxed.base_dist.has_enumerate_support
+
+
+@pytest.mark.parametrize("df", [tandem.float32, tandem.float64])
+@pytest.mark.parametrize("scale", [tandem.float32, tandem.float64])
+def test_wishart_of_two_dtypes(df, scale):
+    d = D.Wishart(tandem.tensor(5.0, dtype=df), tandem.eye(3, dtype=scale).expand(2, 3, 3))
+    assert d.rsample((4,)).dtype is tandem.promote_types(df, scale)
