@@ -9,7 +9,13 @@ from tandem._legacy import Variable
 from tandem.autograd import graph
 from tandem.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from tandem.autograd.function import Function, FunctionCtx, once_differentiable
-from tandem.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from tandem.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from tandem.autograd.gradcheck import gradcheck, gradgradcheck
 from tandem.autograd.gradients import backward, grad
 
@@ -29,6 +35,7 @@ __all__ = [
     "once_differentiable",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
 
 if _TYPE_CHECKING:

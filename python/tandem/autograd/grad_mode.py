@@ -12,7 +12,7 @@ from tandem import _C
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -201,3 +201,30 @@ class inference_mode(_Mode):
     def __exit__(self, *exc: object) -> None:
         _C._set_inference_mode(self._before[0])
         _C._set_grad_enabled(self._before[1])
+
+
+class set_multithreading_enabled(_Mode):
+    """May a backward use threads of its own? It has none here, whatever is asked for.
+
+    Args:
+        mode: taken for PyTorch's sake.
+
+    >>> import tandem
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> with tandem.autograd.set_multithreading_enabled(False):
+    ...     (x * 2).backward()
+    >>> x.grad
+    tensor([2.])
+    """
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def again(self) -> set_multithreading_enabled:
+        return self

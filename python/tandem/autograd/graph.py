@@ -12,6 +12,7 @@ from tandem import _C
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
@@ -136,6 +137,46 @@ class save_on_cpu(saved_tensors_hooks):
             return kept[1].to(kept[0], non_blocking=pin_memory)
 
         super().__init__(pack, unpack)
+
+
+class _Mutations:
+    """What `allow_mutation_on_saved_tensors` gives, one block at a time in a thread."""
+
+    inside = threading.local()
+
+    def clear(self) -> None:
+        """For PyTorch's sake: what was copied belongs to the nodes that need it, and goes with them."""
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_Mutations]:
+    """A block in which what operations keep for the backward may be written to: its elements are copied before.
+
+    Nothing is copied that is not written. The backward may follow in the block or after it; what is written after the
+    block is copied, too, where an operation of the block kept it. A tensor that a `Function` saved is not looked after.
+
+    RuntimeError in such a block.
+
+    >>> import tandem
+    >>> with tandem.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     a = tandem.ones(2, requires_grad=True)
+    ...     b = a.clone()
+    ...     out = (b**2).sum()
+    ...     b.sin_()
+    ...     out.backward()
+    tensor([0.8415, 0.8415], grad_fn=<SinBackward0>)
+    >>> a.grad
+    tensor([2., 2.])
+    """
+    if getattr(_Mutations.inside, "yes", False):
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    _Mutations.inside.yes = True
+    _C._keep_saved(True)
+    try:
+        yield _Mutations()
+    finally:
+        _C._keep_saved(False)
+        _Mutations.inside.yes = False
 
 
 @contextlib.contextmanager

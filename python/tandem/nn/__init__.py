@@ -5,6 +5,7 @@
 
 from tandem import _missing as _missing  # noqa: E402
 from tandem.nn import functional as functional
+from tandem.nn import grad as grad
 from tandem.nn import init as init
 from tandem.nn import parallel as parallel
 from tandem.nn import utils as utils

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import pytest
@@ -319,3 +320,29 @@ def test_the_gradient_of_a_window_on_memory_goes_to_elements_alone():
                 call(x, size, stride, offset)
         with tandem.no_grad():
             assert x.as_strided(size, stride, offset).tolist() == base.as_strided(size, stride, offset).tolist()
+
+
+@pytest.mark.parametrize("mode", ["eager", "lazy"])
+def test_what_a_backward_needs_may_be_written(mode):
+    graph = tandem.autograd.graph
+    with tandem.lazy() if mode == "lazy" else contextlib.nullcontext(), graph.allow_mutation_on_saved_tensors() as kept:
+        a = tandem.tensor([0.5, 1.0], requires_grad=True)
+        b = a.clone()
+        c = b.sin() * b
+        b.mul_(3)
+        b[0] = 7
+        d = c.exp()
+        d.zero_()
+        (c.sum() + d.sum() + b.sum()).backward()
+        kept.clear()
+    assert a.grad.tolist() == pytest.approx(
+        (a.detach().sin() + a.detach() * a.detach().cos() + tandem.tensor([0.0, 3.0])).tolist()
+    )
+    with graph.allow_mutation_on_saved_tensors():
+        with pytest.raises(RuntimeError, match="cannot be nested"), graph.allow_mutation_on_saved_tensors():
+            pass
+    b = a.clone()
+    c = b.sin()
+    b.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        c.sum().backward()

@@ -15,6 +15,7 @@ from tandem.nn.utils.clip_grad import (
 )
 from tandem.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 from tandem.nn.utils.fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
+from tandem.nn.utils.memory_format import convert_conv2d_weight_memory_format, convert_conv3d_weight_memory_format
 from tandem.nn.utils.skip_init import skip_init
 from tandem.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from tandem.nn.utils.weight_norm import remove_weight_norm, weight_norm
@@ -24,6 +25,8 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "convert_conv2d_weight_memory_format",
+    "convert_conv3d_weight_memory_format",
     "fuse_conv_bn_eval",
     "fuse_conv_bn_weights",
     "fuse_linear_bn_eval",
