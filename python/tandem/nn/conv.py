@@ -29,7 +29,7 @@ class _Conv(Module):
     """What convolutions of any number of dimensions share."""
 
     _spatial: ClassVar[int] = 0
-    _transposed: ClassVar[bool] = False
+    transposed: ClassVar[bool] = False
     weight: Parameter
     bias: Parameter | None
     padding: str | tuple[int, ...]
@@ -66,6 +66,7 @@ class _Conv(Module):
         self.kernel_size = _tuple_of(kernel_size, n)
         self.stride = _tuple_of(stride, n)
         self.dilation = _tuple_of(dilation, n)
+        self.output_padding = (0,) * n  # which those that are transposed have
         self.padding = padding if isinstance(padding, str) else _tuple_of(padding, n)
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
@@ -74,7 +75,7 @@ class _Conv(Module):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         self.groups = groups
         self.padding_mode = padding_mode
-        outer, inner = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
+        outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = (outer, inner // groups, *self.kernel_size)
         self.weight = Parameter(tandem.empty(shape, device=device, dtype=dtype))
         if bias:
@@ -186,7 +187,7 @@ _ConvNd = _Conv  # PyTorch's name, which other libraries use
 class _ConvTranspose(_Conv):
     """What transposed convolutions share: the size of the result is chosen by `output_padding` or `output_size`."""
 
-    _transposed = True
+    transposed = True
 
     def __init__(
         self,

@@ -170,6 +170,7 @@ class Upsample(Module):
         recompute_scale_factor: bool | None = None,
     ) -> None:
         super().__init__()
+        self.name = type(self).__name__
         self.size = size
         if isinstance(scale_factor, (tuple, list)):
             scale_factor = tuple(float(f) for f in scale_factor)

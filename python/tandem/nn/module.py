@@ -55,7 +55,7 @@ class Module(HookMethods, ConversionMethods):
     _buffers: dict[str, tandem.Tensor | None]
     _modules: dict[str, Module | None]
     _non_persistent_buffers_set: set[str]
-    _state_version = 1  # of the layout of this class's entries in a state_dict
+    _version = 1  # of the layout of this class's entries in a state_dict
 
     # Whether the arguments of the constructor are for the next class in line, of several that a class derives from.
     call_super_init: ClassVar[bool] = False

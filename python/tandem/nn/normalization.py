@@ -190,7 +190,7 @@ class _ChannelNorm(Module):
     """What norms with running statistics of channels share."""
 
     _dims: ClassVar[tuple[int, ...]] = ()
-    _state_version = 2
+    _version = 2
     weight: Parameter
     bias: Parameter
     running_mean: Tensor | None

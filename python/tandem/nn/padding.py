@@ -110,6 +110,7 @@ class ZeroPad1d(_Pad):
         tensor([[0., 0., 1., 2., 3., 0.]])
     """
 
+    value = 0.0
     _spatial = 1
 
 
@@ -124,6 +125,8 @@ class ZeroPad2d(_Pad):
         [[[0.0, 0.0, 0.0], [0.0, 1.0, 2.0], [0.0, 3.0, 4.0]]]
     """
 
+    value = 0.0
+
 
 class ZeroPad3d(_Pad):
     """Pad the last three dims with zeros.
@@ -136,6 +139,7 @@ class ZeroPad3d(_Pad):
         tandem.Size([1, 4, 5, 6])
     """
 
+    value = 0.0
     _spatial = 3
 
 

@@ -65,7 +65,7 @@ def persistent_state(module: Module) -> dict[str, tandem.Tensor]:
 def collect(module: Module, destination: dict[str, Any], prefix: str, keep_vars: bool) -> dict[str, Any]:
     """Fill `destination` with the state of `module` and of its children."""
     if hasattr(destination, "_metadata"):
-        destination._metadata[prefix[:-1]] = {"version": module._state_version}
+        destination._metadata[prefix[:-1]] = {"version": module._version}
     for hook in module._state_dict_pre_hooks.values():
         hook(module, prefix, keep_vars)
     module._save_to_state_dict(destination, prefix, keep_vars)

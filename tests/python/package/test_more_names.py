@@ -448,3 +448,32 @@ def test_constructors_of_several_classes():
     assert Both("n").name == "n" and Both("n").training
     with pytest.raises(TypeError, match="takes 1 argument, 2 given"):
         nn.Module("n")
+
+
+def test_a_class_says_the_version_of_its_state():
+    class Old(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gain = nn.Parameter(tandem.ones(1))
+
+    class New(Old):
+        _version = 3
+
+        def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest):
+            if local_metadata.get("version", 1) < 3:
+                state_dict[prefix + "gain"] = state_dict[prefix + "gain"] * 2
+            super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+    state = nn.Sequential(New(), nn.BatchNorm1d(2), nn.ReLU()).state_dict()
+    assert {name: data["version"] for name, data in state._metadata.items()} == {"": 1, "0": 3, "1": 2, "2": 1}
+    for kind, gain in ((New, 1), (Old, 2)):
+        model = New()
+        model.load_state_dict(kind().state_dict())
+        assert model.gain.item() == gain
+
+
+def test_attributes_by_which_tools_know_modules():
+    conv, back = nn.Conv2d(1, 1, 3), nn.ConvTranspose1d(1, 1, 3, stride=2, output_padding=1)
+    assert (conv.transposed, conv.output_padding) == (False, (0, 0))
+    assert (back.transposed, back.output_padding) == (True, (1,))
+    assert nn.ZeroPad2d(1).value == 0 and nn.UpsamplingNearest2d(2).name == "UpsamplingNearest2d"
