@@ -138,6 +138,7 @@ Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Flag averag
   Tensor rows = reshape(x, Dims{-1, classes});
   Tensor labels = reshape(target, Dims{-1, classes});
   labels = expectedTarget(labels, -1, classes, Expectation::LabelInRange);
+  if (labels.dtype() != DType::Int64) fail("expected scalar type Long but found ", dtypeClassName(labels.dtype()));
   if (!isFloating(rows.dtype())) rows = toDType(rows, defaultDType());
   Tensor each = std::get<0>(multilabel_margins(rows, labels));
   if (x.dim() < 2) each = squeeze_dims(each, Dims{0});

@@ -152,3 +152,11 @@ def test_the_rest_of_a_count_has_the_dtype_of_the_loss():
     x = tandem.tensor([0.5, 1.0], dtype=tandem.float16)
     assert F.poisson_nll_loss(x, tandem.tensor([1, 3]), full=True).dtype is tandem.float16
     assert F.poisson_nll_loss(x, tandem.tensor([1.0, 3.0]), full=True).dtype is tandem.float32
+
+
+def test_labels_of_several_classes_are_int64(mode):
+    x, labels = tandem.tensor([[0.1, 0.7, 0.3], [0.5, 0.2, 0.9]]), tandem.tensor([[1, -1, 0], [0, 2, 1]])
+    assert run_in(mode, F.multilabel_margin_loss, x, labels).item() == pytest.approx(1 / 6)
+    for dtype in (tandem.int32, tandem.int16, tandem.float32):
+        with pytest.raises(RuntimeError, match="expected scalar type Long"):
+            run_in(mode, F.multilabel_margin_loss, x, labels.to(dtype))
