@@ -260,14 +260,17 @@ Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, con
   if (!fweights.defined() && !aweights.defined() && rows.size(1) <= correction)
     warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.");
   Tensor weights;
+  // The checked weights, which all that follows reads, so that their cotangents add up alike in every mode.
   auto take = [&](const char* name, const Tensor& w, Expectation sign) {
-    if (!w.defined()) return;
+    if (!w.defined()) return Tensor();
     if (w.dim() > 1) fail("cov(): expected ", name, " to have one or fewer dimensions but got ", w.dim());
     if (w.numel() != rows.size(1))
       fail("cov(): expected ", name, " to have the same numel as there are observations in the input but got ",
            w.numel(), " != ", rows.size(1));
-    Tensor own = toDType(expected(w, ge(detached(w), 0), sign), rows.dtype());
+    Tensor checked = expected(w, ge(detached(w), 0), sign);
+    Tensor own = toDType(checked, rows.dtype());
     weights = weights.defined() ? mul(weights, own) : own;
+    return checked;
   };
   if (fweights.defined() && isFloating(fweights.dtype()))
     fail("cov(): expected fweights to have integral dtype but got fweights with ", dtypeClassName(fweights.dtype()),
@@ -276,7 +279,7 @@ Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, con
   if (aweights.defined() && !isFloating(aweights.dtype()))
     fail("cov(): expected aweights to have floating point dtype but got aweights with ",
          dtypeClassName(aweights.dtype()), " dtype");
-  take("aweights", aweights, Expectation::CovWeight);
+  const Tensor analytic = take("aweights", aweights, Expectation::CovWeight);
 
   auto n = static_cast<double>(rows.size(1));
   Tensor total = weights.defined() ? sum(weights) : full_plain(n, Dims{}, rows.dtype());
@@ -286,7 +289,7 @@ Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, con
   Tensor freedom = sub(total, static_cast<double>(correction));
   if (aweights.defined() && correction != 0)
     freedom = sub(total,
-                  div(mul(sum(mul(weights, toDType(aweights, rows.dtype()))), static_cast<double>(correction)), total));
+                  div(mul(sum(mul(weights, toDType(analytic, rows.dtype()))), static_cast<double>(correction)), total));
   Tensor c = div(matmul(terms, transpose(deviation, 0, 1)), clamp_min(freedom, Operand(0)));
   return rows.size(0) == 1 ? reshape(c, Dims{}) : c;
 }
