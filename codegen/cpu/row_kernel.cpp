@@ -363,19 +363,38 @@ class RowLoops {
       return partials;
     };
     if (f_.signature.kind == KernelKind::Partial || cost > kDearBody) return wholeBlock();
-    // A row that so many vectors hold: every lane has an element or none, and all stays in registers.
+    // A row that one vector holds, or several and not one: every lane has an element or none, and all stays in
+    // registers. A vector that has none is left out, and one that has all is moved whole: to go by a mask takes longer,
+    // and to go through memory where there is no mask several times as long.
+    auto vectorOfRow = [&](const Point& point) {
+      f_.computeAt(point, ids, indexBase_);
+      Values lanes;
+      for (const Running& r : running) {
+        const Val value = b_.toVector(r.reduction.enter(b_, f_.value(r.operand)));
+        const Val none = r.reduction.identity(b_, f_.lanes);
+        lanes.push_back(point.count ? b_.select({point.mask, DType::Bool}, value, none).value : value.value);
+      }
+      store(point);
+      return lanes;
+    };
+    auto noElements = [&] {
+      Values lanes;
+      for (const Running& r : running) lanes.push_back(r.reduction.identity(b_, f_.lanes).value);
+      return lanes;
+    };
     auto shortRow = [&](int vectors) {
       std::vector<std::vector<Val>> lanes(running.size());
       for (int v = 0; v < vectors; ++v) {
         const mlir::Value first = f_.i64(std::int64_t{v} * f_.lanes);
-        const Point point = partial(f_.add(from, first), f_.add(from, f_.inner));
-        f_.computeAt(point, ids, indexBase_);
-        for (std::size_t k = 0; k < running.size(); ++k) {
-          const Reduction& reduction = running[k].reduction;
-          const Val value = b_.toVector(reduction.enter(b_, f_.value(running[k].operand)));
-          lanes[k].push_back(b_.select({point.mask, DType::Bool}, value, reduction.identity(b_, f_.lanes)));
-        }
-        store(point);
+        auto some = [&] {
+          Point point = partial(f_.add(from, first), f_.add(from, f_.inner));
+          point.full = f_.less(f_.i64(std::int64_t{v + 1} * f_.lanes - 1), f_.inner);
+          return vectorOfRow(point);
+        };
+        const Values mine = vectors == 1 ? some()
+                            : v == 0     ? vectorOfRow({f_.add(from, first), {}, {}, {}})
+                                         : f_.choose(f_.less(first, f_.inner), some, noElements);
+        for (std::size_t k = 0; k < running.size(); ++k) lanes[k].push_back({mine[k], running[k].reduction.type()});
       }
       Values partials;
       for (std::size_t k = 0; k < running.size(); ++k)
