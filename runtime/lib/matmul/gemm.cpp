@@ -68,6 +68,10 @@ template <class T>
       const auto* at = reinterpret_cast<const char*>(b.data) + offset * wide.itemSize;
       const std::int64_t length = std::min(kDotBlock, k - from);
       const T* vector = a + from;
+      if (wide.dotOfBoth != nullptr && n == 1) {
+        results[block] = wide.dotOfBoth(reinterpret_cast<const char*>(a) + from * wide.itemSize, at, length);
+        continue;
+      }
       if (wide.widen != nullptr) {
         wide.widen(reinterpret_cast<const char*>(a) + from * wide.itemSize, space.data(), length);
         vector = space.data();
@@ -231,9 +235,15 @@ bool vectorGemm(std::int64_t n, std::int64_t k, const T* a, Matrix<T> b, float* 
   auto widenRow = [](const void* from, float* to, std::int64_t count) {
     widen(static_cast<const T*>(from), to, count);
   };
+  auto dot = [](const float* x, const void* y, std::int64_t count) {
+    return innerProduct(x, static_cast<const T*>(y), count);
+  };
+  auto dotOfBoth = [](const void* x, const void* y, std::int64_t count) {
+    return innerProduct(static_cast<const T*>(x), static_cast<const T*>(y), count);
+  };
   longVectorGemm<float>(n, k, reinterpret_cast<const float*>(a), 1,
                         {reinterpret_cast<const float*>(b.data), b.rowStride, b.columnStride}, c,
-                        {widenRow, sizeof(T)});
+                        {widenRow, dot, dotOfBoth, sizeof(T)});
   return true;
 }
 template bool vectorGemm(std::int64_t, std::int64_t, const Half*, Matrix<Half>, float*);

@@ -147,10 +147,9 @@ const T* placeIn(const Matrix<T>& b, std::int64_t offset, const Widening<T>& wid
 }
 
 /// The inner products of up to kDotBlock elements, as gemm_kernel.h says, with `count` columns of b, at most a block of
-/// them: their chains combine side by side. `Wide`: columns are widened one by one.
-template <class V, bool Wide = false, class T = typename V::Scalar>
-void innerProducts(std::int64_t count, std::int64_t k, const T* a, const Matrix<T>& b, T* c,
-                   const Widening<T>& wide = {}) {
+/// them: their chains combine side by side.
+template <class V, class T = typename V::Scalar>
+void innerProducts(std::int64_t count, std::int64_t k, const T* a, const Matrix<T>& b, T* c) {
   using B = BlocksOf<T>;
   constexpr std::int64_t w = B::kBlock;
   constexpr int vectors = static_cast<int>(kDotLanes) / V::kLanes;
@@ -159,10 +158,6 @@ void innerProducts(std::int64_t count, std::int64_t k, const T* a, const Matrix<
   if (count < w) std::fill_n(sums[0], w * w, T{});
   for (std::int64_t column = 0; column < count; ++column) {
     const T* from = b.data + column * b.columnStride;
-    if constexpr (Wide) {
-      wide.widen(placeIn(b, column * b.columnStride, wide), wide.space, k);
-      from = wide.space;
-    }
     typename V::Vector acc[vectors];
     for (auto& v : acc) v = V::zero();
     std::int64_t i = 0;
@@ -260,17 +255,10 @@ template <class V, class T = typename V::Scalar>
 void vectorTimesMatrix(std::int64_t n, std::int64_t k, const T* a, const Matrix<T>& b, T* c, const Widening<T>& wide) {
   if (b.columnStride != 1 || n == 1) {
     constexpr std::int64_t w = BlocksOf<T>::kBlock;
-    static_assert(kDotBlock <= kWidened);
-    for (std::int64_t j = 0; j < n; j += w) {
-      const Matrix<T> block{placeIn(b, j * b.columnStride, wide), b.rowStride, b.columnStride};
-      if constexpr (std::is_same_v<T, float>) {
-        if (wide.widen != nullptr) {
-          innerProducts<V, true>(std::min(w, n - j), k, a, block, c + j, wide);
-          continue;
-        }
-      }
-      innerProducts<V>(std::min(w, n - j), k, a, block, c + j);
-    }
+    for (std::int64_t j = 0; wide.dot != nullptr && j < n; ++j)
+      c[j] = wide.dot(a, placeIn(b, j * b.columnStride, wide), k);
+    for (std::int64_t j = 0; wide.dot == nullptr && j < n; j += w)
+      innerProducts<V>(std::min(w, n - j), k, a, {b.data + j * b.columnStride, b.rowStride, b.columnStride}, c + j);
     return;
   }
   constexpr std::int64_t width = 1024 / sizeof(T);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <immintrin.h>
 #include <type_traits>
 
 #include "runtime/device/thread_pool.h"
@@ -35,6 +36,35 @@ struct VectorOf {
   typedef T Loose __attribute__((vector_size(kVector<T>), aligned(alignof(T)), may_alias));
 };
 
+/// Sums of products of four elements of 64 bits, made of products of their halves: what AVX2 has.
+class LongSums {
+ public:
+  /// `high` are the upper halves.
+  struct Factor {
+    __m256i all, high;
+  };
+  [[gnu::always_inline]] LongSums() : low_(_mm256_setzero_si256()), cross_(_mm256_setzero_si256()) {}
+  [[gnu::always_inline]] static Factor load(const std::uint64_t* p) {
+    return halves(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  [[gnu::always_inline]] static Factor broadcast(std::uint64_t x) {
+    return halves(_mm256_set1_epi64x(static_cast<long long>(x)));
+  }
+  [[gnu::always_inline]] void add(const Factor& x, const Factor& y) {
+    low_ = _mm256_add_epi64(low_, _mm256_mul_epu32(x.all, y.all));
+    const __m256i cross = _mm256_add_epi64(_mm256_mul_epu32(x.all, y.high), _mm256_mul_epu32(x.high, y.all));
+    cross_ = _mm256_add_epi64(cross_, cross);
+  }
+  [[gnu::always_inline]] void store(std::uint64_t* to) const {
+    const __m256i sum = _mm256_add_epi64(low_, _mm256_slli_epi64(cross_, 32));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), sum);
+  }
+
+ private:
+  [[gnu::always_inline]] static Factor halves(__m256i x) { return {x, _mm256_srli_epi64(x, 32)}; }
+  __m256i low_, cross_;
+};
+
 /// Of unsigned elements of `T`.
 template <class T>
 class Panel {
@@ -60,12 +90,44 @@ class Panel {
     }
   }
 
-  /// Adds the products of `rows` rows of a, at most `Rows`, and a panel, whose rows are `step` apart, to those of c, or
-  /// is the `first` to write them.
+  /// As `add` where elements are multiplied by halves, two rows and half of the panel's columns at a time.
   template <std::int64_t Rows>
+  [[gnu::always_inline]] static void addByHalves(const T* a, const Matrix<T>& strides, const T* panel,
+                                                 std::int64_t step, std::int64_t depth, std::int64_t columns,
+                                                 std::int64_t rows, T* c, std::int64_t ldc, bool first) {
+    constexpr std::int64_t kTogether = Rows == 1 ? 1 : 2, kFour = 4;
+    for (std::int64_t i = 0; i < rows; i += kTogether)
+      for (std::int64_t j = 0; j < columns; j += 2 * kFour) {
+        LongSums sums[kTogether][2];
+        const T* row = a + i * strides.rowStride;
+        const std::int64_t next = i + 1 < rows ? strides.rowStride : 0;
+        for (std::int64_t p = 0; p < depth; ++p, row += strides.columnStride) {
+          const auto left = LongSums::load(panel + p * step + j), right = LongSums::load(panel + p * step + j + kFour);
+#pragma GCC unroll 2
+          for (std::int64_t r = 0; r < kTogether; ++r) {
+            const auto x = LongSums::broadcast(row[r * next]);
+            sums[r][0].add(x, left);
+            sums[r][1].add(x, right);
+          }
+        }
+        for (std::int64_t r = 0; r < std::min(kTogether, rows - i); ++r) {
+          T products[2 * kFour];
+          T* to = c + (i + r) * ldc + j;
+          const bool straight = first && columns - j >= 2 * kFour;
+          for (int v = 0; v < 2; ++v) sums[r][v].store((straight ? to : products) + v * kFour);
+          for (std::int64_t x = 0; !straight && x < std::min(2 * kFour, columns - j); ++x)
+            to[x] = (first ? T{} : to[x]) + products[x];
+        }
+      }
+  }
+
+  /// Adds the products of `rows` rows of a, at most `Rows`, and a panel, whose rows are `step` apart, to those of c, or
+  /// is the `first` to write them. `Whole`: there is an instruction that multiplies elements.
+  template <std::int64_t Rows, bool Whole>
   [[gnu::always_inline]] static void add(const T* a, const Matrix<T>& strides, const T* panel, std::int64_t step,
                                          std::int64_t depth, std::int64_t columns, std::int64_t rows, T* c,
                                          std::int64_t ldc, bool first) {
+    if constexpr (!Whole) return addByHalves<Rows>(a, strides, panel, step, depth, columns, rows, c, ldc, first);
     V sums[Rows][2];
 #pragma GCC unroll 4
     for (auto& row : sums) row[0] = row[1] = V{};
@@ -106,7 +168,7 @@ class Panel {
   static constexpr std::int64_t kStripe = 4 * kWidth;
   /// One row and kStripe dense columns: whole lines of each row are read in order.
   static void stripe(std::int64_t k, const T* a, std::int64_t step, const Matrix<T>& b, T* c) {
-    withVectors([&]() TANDEM_INLINED {
+    withVectors([&](auto) TANDEM_INLINED {
       V sums[kStripe / kLanes] = {};
       for (std::int64_t p = 0; p < k; ++p) {
         const V x = V{} + a[p * step];
@@ -122,15 +184,25 @@ class Panel {
   /// The inner product of dense vectors.
   [[gnu::noinline]] static T dot(std::int64_t k, const T* a, const T* b) {
     T sum{};
-    withVectors([&]() TANDEM_INLINED {
+    withVectors([&](auto whole) TANDEM_INLINED {
       V sums[2] = {};
       std::int64_t p = 0;
-      for (; p + kWidth <= k; p += kWidth)
+      if constexpr (!decltype(whole)::value) {
+        constexpr std::int64_t kFour = 4;
+        LongSums four[kLanes / kFour];
+        for (; p + kLanes <= k; p += kLanes)
 #pragma GCC unroll 2
-        for (int v = 0; v < 2; ++v) {
-          sums[v] += at(a + p + v * kLanes) * at(b + p + v * kLanes);
-        }
-      sums[0] += sums[1];
+          for (std::int64_t v = 0; v < kLanes / kFour; ++v)
+            four[v].add(LongSums::load(a + p + v * kFour), LongSums::load(b + p + v * kFour));
+        for (std::int64_t v = 0; v < kLanes / kFour; ++v) four[v].store(reinterpret_cast<T*>(&sums[0]) + v * kFour);
+      } else {
+        for (; p + kWidth <= k; p += kWidth)
+#pragma GCC unroll 2
+          for (int v = 0; v < 2; ++v) {
+            sums[v] += at(a + p + v * kLanes) * at(b + p + v * kLanes);
+          }
+        sums[0] += sums[1];
+      }
       for (std::int64_t i = 0; i < kLanes; ++i) sum = static_cast<T>(sum + sums[0][i]);
       for (; p < k; ++p) sum = static_cast<T>(sum + a[p] * b[p]);
     });
@@ -142,10 +214,11 @@ class Panel {
   static std::int64_t flat(std::int64_t rows, std::int64_t columns, std::int64_t k, const Matrix<T>& a,
                            const Matrix<T>& b, T* c, std::int64_t ldc) {
     columns -= columns % kWidth;
-    withVectors([&]() TANDEM_INLINED {
+    withVectors([&](auto whole) TANDEM_INLINED {
       for (std::int64_t i = 0; i < rows; ++i)
         for (std::int64_t j = 0; j < columns; j += kWidth)
-          add<1>(a.data + i * a.rowStride, a, b.data + j, b.rowStride, k, kWidth, 1, c + i * ldc + j, ldc, true);
+          add<1, decltype(whole)::value>(a.data + i * a.rowStride, a, b.data + j, b.rowStride, k, kWidth, 1,
+                                         c + i * ldc + j, ldc, true);
     });
     return columns;
   }
@@ -160,13 +233,15 @@ class Panel {
       if (packed) pack({b.data + p * b.rowStride, b.rowStride, b.columnStride}, depth, columns, panel);
       const T* right = packed ? panel : b.data + p * b.rowStride;
       const std::int64_t step = packed ? kWidth : b.rowStride;
-      auto run = [&]() TANDEM_INLINED {
+      auto run = [&](auto whole) TANDEM_INLINED {
+        constexpr bool kWhole = decltype(whole)::value;
         const T* from = a.data + p * a.columnStride;
         std::int64_t i = 0;
         for (; i + 1 < rows; i += kRows)
-          add<kRows>(from + i * a.rowStride, a, right, step, depth, columns, std::min(kRows, rows - i), c + i * ldc,
-                     ldc, p == 0);
-        if (i < rows) add<1>(from + i * a.rowStride, a, right, step, depth, columns, 1, c + i * ldc, ldc, p == 0);
+          add<kRows, kWhole>(from + i * a.rowStride, a, right, step, depth, columns, std::min(kRows, rows - i),
+                             c + i * ldc, ldc, p == 0);
+        if (i < rows)
+          add<1, kWhole>(from + i * a.rowStride, a, right, step, depth, columns, 1, c + i * ldc, ldc, p == 0);
       };
       withVectors(run);
     }
@@ -176,10 +251,12 @@ class Panel {
   // Only the product of two elements of 64 bits has an instruction of its own in AVX-512.
   template <class F>
   static void withVectors(const F& run) {
-    if constexpr (sizeof(T) == sizeof(std::uint64_t))
-      withHostIsa(run);
+    if constexpr (sizeof(T) != sizeof(std::uint64_t))
+      withAvx2([&]() TANDEM_INLINED { run(std::true_type()); });
+    else if (hasAvx512())
+      withHostIsa([&]() TANDEM_INLINED { run(std::true_type()); });
     else
-      withAvx2(run);
+      withAvx2([&]() TANDEM_INLINED { run(std::false_type()); });
   }
 };
 
@@ -213,9 +290,10 @@ std::int64_t rowTimesColumns(std::int64_t n, std::int64_t k, const Matrix<T>& a,
 
 // Products of fewer multiply-adds are made element by element: packing a panel takes longer.
 constexpr std::int64_t kFewProducts = 200;
+constexpr std::int64_t kFewColumns = 4;  // or rows, of elements of 64 bits
 
 template <class T>
-void smallProduct(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
+void smallProduct(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, std::int64_t ldc) {
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < n; ++j) {
       const T* row = a.data + i * a.rowStride;
@@ -224,7 +302,7 @@ void smallProduct(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, M
       // Without a sign also where the elements are so short that they are multiplied as int.
       for (std::int64_t p = 0; p < k; ++p)
         sum = static_cast<T>(sum + 1U * row[p * a.columnStride] * column[p * b.rowStride]);
-      c[i * n + j] = sum;
+      c[i * ldc + j] = sum;
     }
 }
 
@@ -232,7 +310,7 @@ template <class T>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
   using P = Panel<T>;
   if (m < kFewProducts && n < kFewProducts && k < kFewProducts && m * n * k < kFewProducts)
-    return smallProduct(m, n, k, a, b, c);
+    return smallProduct(m, n, k, a, b, c, n);
   if constexpr (kHasRows<T>)
     if (m == 1) {
       const std::int64_t done = rowTimesColumns<T>(n, k, a, b, c);
@@ -241,6 +319,18 @@ void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix
       c += done;
       if (n == 0) return;
     }
+  if (sizeof(T) == sizeof(std::uint64_t) && std::min(m, n) <= kFewColumns && k <= kShortDepth) {
+    const bool tall = m > n;
+    parallelFor(std::max(m, n), grainOf(std::min(m, n) * k), [&](std::int64_t begin, std::int64_t end) {
+      if (tall)
+        smallProduct(end - begin, n, k, {a.data + begin * a.rowStride, a.rowStride, a.columnStride}, b, c + begin * n,
+                     n);
+      else
+        smallProduct(m, end - begin, k, a, {b.data + begin * b.columnStride, b.rowStride, b.columnStride}, c + begin,
+                     n);
+    });
+    return;
+  }
   if (kHasRows<T> && k > 0 && k <= kShortDepth && b.columnStride == 1 && n >= P::kWidth) {
     parallelFor(ceilDiv(m, kRows), grainOf(kRows * n), [&](std::int64_t begin, std::int64_t end) {
       const Scratch<T> panel(k * P::kWidth);

@@ -47,10 +47,13 @@ struct GemmTile {
 /// of kDotBlock, element i goes to chain i mod kDotLanes, the chains combine by halving, and so do the blocks. Of fewer
 /// than kDotLanes elements each result is one chain, if there are several. c[N] of
 /// a[K], dense, and b[K, N] for one block. If `widen` is given, b has elements of another type, of `itemSize` bytes,
-/// dense along rows or columns, which it converts into `space`, of kWidened elements.
+/// dense along rows or columns, which it converts into `space`, of kWidened elements; `dot` is the inner product of a
+/// block with a dense column of such elements, `dotOfBoth` that of two of them.
 template <class T>
 struct Widening {
   void (*widen)(const void* from, T* to, std::int64_t n) = nullptr;
+  T (*dot)(const T* a, const void* b, std::int64_t n) = nullptr;
+  T (*dotOfBoth)(const void* a, const void* b, std::int64_t n) = nullptr;
   std::int64_t itemSize = sizeof(T);
   T* space = nullptr;
 };

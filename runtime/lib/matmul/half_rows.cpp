@@ -1,10 +1,13 @@
 #include "runtime/lib/matmul/half_rows.h"
 
+#include <algorithm>
 #include <immintrin.h>
 
 #include "runtime/device/isa.h"
+#include "runtime/lib/clones.h"
+#include "runtime/lib/matmul/gemm_kernel.h"
 
-#pragma GCC target("avx2,f16c")  // which generated code needs too
+#pragma GCC target("avx2,fma,f16c")  // which generated code needs too
 #define TANDEM_WIDE [[gnu::target("avx512f")]]
 
 namespace tandem::lib {
@@ -66,7 +69,44 @@ TANDEM_WIDE std::int64_t narrowWide(const float* from, BFloat16* to, std::int64_
   return i;
 }
 
+__m128i eightAt(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
+__m256 floatsAt(const float* from) { return _mm256_loadu_ps(from); }
+__m256 floatsAt(const Half* from) { return _mm256_cvtph_ps(eightAt(from)); }
+__m256 floatsAt(const BFloat16* from) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(eightAt(from)), 16));
+}
+
 }  // namespace
+
+template <class A, class B>
+float innerProduct(const A* a, const B* b, std::int64_t n) {
+  constexpr std::int64_t kLanes = 8, kVectors = kDotLanes / kLanes;
+  __m256 sums[kVectors];
+  for (__m256& sum : sums) sum = _mm256_setzero_ps();
+  auto add = [&](const A* x, const B* y) TANDEM_INLINED {
+#pragma GCC unroll 4
+    for (std::int64_t v = 0; v < kVectors; ++v)
+      sums[v] = _mm256_fmadd_ps(floatsAt(x + v * kLanes), floatsAt(y + v * kLanes), sums[v]);
+  };
+  std::int64_t i = 0;
+  for (; i + kDotLanes <= n; i += kDotLanes) add(a + i, b + i);
+  if (i < n) {
+    A x[kDotLanes] = {};
+    B y[kDotLanes] = {};
+    std::copy(a + i, a + n, x);
+    std::copy(b + i, b + n, y);
+    add(x, y);
+  }
+  alignas(32) float lanes[kLanes];
+  _mm256_store_ps(lanes, _mm256_add_ps(_mm256_add_ps(sums[0], sums[2]), _mm256_add_ps(sums[1], sums[3])));
+  for (std::int64_t h = kLanes / 2; h >= 1; h /= 2)
+    for (std::int64_t j = 0; j < h; ++j) lanes[j] += lanes[j + h];
+  return lanes[0];
+}
+template float innerProduct(const Half*, const Half*, std::int64_t);
+template float innerProduct(const float*, const Half*, std::int64_t);
+template float innerProduct(const BFloat16*, const BFloat16*, std::int64_t);
+template float innerProduct(const float*, const BFloat16*, std::int64_t);
 
 void widen(const Half* from, float* to, std::int64_t n) {
   std::int64_t i = hasAvx512() ? widenWide(from, to, n) : 0;

@@ -16,7 +16,12 @@ void widen(const BFloat16* from, float* to, std::int64_t n);
 void narrow(const float* from, Half* to, std::int64_t n);
 void narrow(const float* from, BFloat16* to, std::int64_t n);
 
-/// The same, shared among threads.
+/// The inner product of up to kDotBlock elements, as gemm_kernel.h says; half types are widened in registers. A is a
+/// half type or float.
+template <class A, class B>
+float innerProduct(const A* a, const B* b, std::int64_t n);
+
+/// Widens or rounds, shared among threads.
 template <class T>
 void widenAll(const T* from, float* to, std::int64_t n) {
   parallelFor(n, kSerialElements,

@@ -268,13 +268,52 @@ def test_scans_of_rows_run_in_order_and_are_rounded_as_stored(length, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8"])
-@pytest.mark.parametrize("rows, inner, columns", [(1, 1, 1), (5, 7, 1), (1, 300, 9), (131, 513, 70), (3, 257, 17)])
+@pytest.mark.parametrize(
+    "rows, inner, columns",
+    [
+        (1, 1, 1),
+        (5, 7, 1),
+        (1, 300, 9),
+        (131, 513, 70),
+        (3, 257, 17),
+        (700, 2, 2),
+        (3, 5, 900),
+        (700, 8, 4),
+        (4, 8, 23),
+    ],
+)
 def test_products_of_integers_wrap_around(rows, inner, columns, dtype):
     info = np.iinfo(dtype)
     a, b = (RNG.integers(info.min, info.max, s).astype(dtype) for s in ((rows, inner), (inner, columns)))
     left, right = tandem.tensor(a), tandem.tensor(b)
     for x, y in itertools.product((left, left.t().contiguous().t()), (right, right.t().contiguous().t())):
         np.testing.assert_array_equal((x @ y).numpy(), a @ b)
+
+
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.bfloat16])
+@pytest.mark.parametrize("length", [1, 31, 32, 33, 64, 100, 4095, 4096, 4097, 9000])
+def test_inner_products_of_half_types_are_those_of_wide_ones(length, dtype):
+    x, y = (tandem.tensor(RNG.normal(size=length)).to(dtype) for _ in range(2))
+    wide = tandem.dot(x.float(), y.float()).to(dtype)
+    rows = tandem.stack([y, x, y * 2])
+    for got in (tandem.dot(x, y), x @ y, (x[None] @ y[:, None])[0, 0], (rows @ x)[0]):
+        assert_same_bits(got, wide)
+    assert_same_bits(rows @ x, tandem.stack([tandem.dot(row, x) for row in rows]))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "bool"])
+@pytest.mark.parametrize("length", [0, 1, 2, 9, 1000])
+def test_groups_of_equal_neighbours(length, dtype):
+    x = RNG.integers(0, 2, length).astype(dtype)
+    groups = [(value, len(list(group))) for value, group in itertools.groupby(x.tolist())]
+    for given in (tandem.tensor(x), tandem.tensor(np.stack([x, x], 1))[:, 0]):
+        values, inverse, counts = tandem.unique_consecutive(given, return_inverse=True, return_counts=True)
+        assert values.dtype == given.dtype and inverse.dtype == counts.dtype == tandem.int64
+        assert values.tolist() == [value for value, _ in groups]
+        assert counts.tolist() == [count for _, count in groups]
+        assert inverse.tolist() == [i for i, (_, count) in enumerate(groups) for _ in range(count)]
+        assert tandem.unique_consecutive(given).tolist() == values.tolist()
+        assert tandem.unique_consecutive(given, return_counts=True)[1].tolist() == counts.tolist()
 
 
 def running_extremes(x, largest):
