@@ -76,30 +76,33 @@ Tensor repeat_interleave_tensor(const Tensor& x, const Tensor& repeats, std::opt
 
 namespace {
 
-/// What is left of n elements where `isNew` says which begin a group: the first of each group, and when asked for the
-/// group of each element and the sizes of the groups.
+/// What is left of n elements where `differs` says which of the n - 1 behind the first begin a group: the first of each
+/// group, and when asked for the group of each element and the sizes of the groups.
 struct Groups {
-  Groups(const Tensor& isNew, bool inverse, bool counts) : starts(reshape(nonzero(isNew), Dims{-1})) {
-    if (inverse) group = sub(cumsum(isNew, 0), 1);
+  Groups(std::int64_t n, const Tensor& differs, bool inverse, bool counts) {
+    const auto after = [&](bool first, bool end) {
+      const Tensor start = full(Dims{std::min<std::int64_t>(n, 1)}, first, DType::Bool);
+      const Tensor parts[] = {start, differs, end ? ones(Dims{1}, DType::Bool) : Tensor()};
+      return cat(std::span(parts).first(end ? 3 : 2), 0);
+    };
+    if (inverse) group = cumsum(after(false, false), 0);
+    starts = reshape(nonzero(after(true, counts)), Dims{-1});
     if (!counts) return;
-    Tensor end = full(Dims{1}, isNew.numel(), DType::Int64);
-    const Tensor bounds[] = {starts, end};
-    Tensor all = cat(bounds, 0);
-    sizes = diff(all, 1, 0, {}, {});
+    // The end follows the last start.
+    sizes = diff(starts, 1, 0, {}, {});
+    starts = narrow(starts, 0, 0, starts.numel() - 1);
   }
   Tensor starts;
   Tensor group;
   Tensor sizes;
 };
 
-/// Does each row differ from the one before? `x` is [n] or [n, width].
+/// Does each row but the first differ from the one before? `x` is [n] or [n, width].
 Tensor differsFromBefore(const Tensor& x) {
   std::int64_t n = x.shape()[0];
   if (n == 0) return zeros(Dims{0}, DType::Bool);
   Tensor differs = ne(narrow(x, 0, 1, n - 1), narrow(x, 0, 0, n - 1));
-  if (x.dim() == 2) differs = any(differs, Dims{1}, false);
-  const Tensor parts[] = {ones(Dims{1}, DType::Bool), differs};
-  return cat(parts, 0);
+  return x.dim() == 2 ? any(differs, Dims{1}, false) : differs;
 }
 
 /// The values that the elements of a bool tensor have, in ascending order: what is there of False and True.
@@ -137,7 +140,7 @@ std::vector<Tensor> uniqueParts(const Tensor& x, bool consecutive, bool inverse,
       order = sorted[1];
     }
   }
-  Groups groups(n == 0 ? zeros(Dims{0}, DType::Bool) : differsFromBefore(keys), inverse, counts);
+  Groups groups(n, differsFromBefore(keys), inverse, counts);
   Tensor places = order.defined() ? index_select(order, 0, groups.starts) : groups.starts;
   Tensor values = index_select(slices, 0, places);
   std::vector<Tensor> out{whole ? values : movedim(values, Dims{0}, Dims{d})};

@@ -241,12 +241,16 @@ Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t minlength) 
     fail("weights should be 1-d and have the same length as input");
   DType dtype = !weights.defined() ? DType::Int64 : weights.dtype() == DType::Float32 ? DType::Float32 : DType::Float64;
   if (x.numel() == 0) return zeros(Dims{minlength}, DType::Int64);
-  Tensor places = toDType(x, DType::Int64);
-  Tensor count = where(lt(amin(places), 0), -1, clamp_min(add(amax(places), 1), Operand(minlength)));
+  Tensor count;
+  {
+    FusedScope fused(x);
+    Tensor longest = clamp_min(add(toDType(amax(x), DType::Int64), 1), Operand(minlength));
+    count = where(lt(amin(x), 0), -1, longest);
+  }
   std::int64_t size = learnSize(count);
   if (size < 0) fail("bincount only supports 1-d non-negative integral inputs.");
   Tensor values = weights.defined() ? toDType(detached(weights), dtype) : expand(ones(Dims{1}, dtype), x.shape());
-  return index_add_plain(zeros(Dims{size}, dtype), 0, places, values);
+  return index_add_plain(zeros(Dims{size}, dtype), 0, toDType(x, DType::Int64), values);
 }
 
 Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, const Tensor& aweights) {

@@ -249,30 +249,34 @@ constexpr std::int64_t kCountTogether = 256 * 1024;
 constexpr std::int64_t kCountEach = 8;
 constexpr std::int64_t kMaxCounts = 16;
 
-/// out = x + the values at their offsets, integers and few places: pieces of the values side by side, each into sums of
-/// its own, as integers wrap to one result in any order. False where that does not pay.
+/// out = x + the values at their offsets, of integers, which wrap to one result in any order: where places are few
+/// pieces of the values side by side, each into sums of its own.
 template <class T>
-bool addByPieces(const ArrayView& x, const ArrayView& values, const Offsets& offsets, const ArrayView& out) {
+void addByPieces(const ArrayView& x, const ArrayView& values, const Offsets& offsets, const ArrayView& out) {
   const std::int64_t count = offsets.count();
   const std::int64_t places = out.numel();
   const std::int64_t pieces = std::min(kMaxCounts, count / std::max(kCountTogether, kCountEach * places));
-  if (pieces < 2) return false;
   const bool one = std::ranges::all_of(values.strides, [](std::int64_t stride) { return stride == 0; });
   std::optional<Contiguous> list;
   const T* terms = one ? values.as<T>() : list.emplace(values).as<T>();
   const std::int64_t* at = offsets.data();
+  auto add = [&](std::int64_t begin, std::int64_t end, T* to) {
+    for (std::int64_t j = begin; j < end; ++j) to[at[j]] = addElements(to[at[j]], terms[one ? 0 : j]);
+  };
+  T* to = out.as<T>();
+  if (pieces < 2) {
+    copyArray(x, out);
+    return add(0, count, to);
+  }
   Scratch<T> sums(pieces * places);
   parallelTiles(pieces, [&](std::int64_t piece) {
-    T* to = sums.data() + piece * places;
-    std::fill_n(to, places, T{});
-    const std::int64_t end = count * (piece + 1) / pieces;
-    for (std::int64_t j = count * piece / pieces; j < end; ++j) to[at[j]] = addElements(to[at[j]], terms[one ? 0 : j]);
+    T* own = sums.data() + piece * places;
+    std::fill_n(own, places, T{});
+    add(count * piece / pieces, count * (piece + 1) / pieces, own);
   });
   copyArray(x, out);
-  T* to = out.as<T>();
   for (std::int64_t piece = 0; piece < pieces; ++piece)
     for (std::int64_t i = 0; i < places; ++i) to[i] = addElements(to[i], sums[piece * places + i]);
-  return true;
 }
 
 /// A copy of x with `values` (in the shape outer + index shape + inner) added at or written to the offsets.
@@ -288,7 +292,7 @@ void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offse
       using Stored = typename decltype(tag)::Type;
       using T = std::conditional_t<std::is_same_v<Stored, std::int8_t>, std::uint8_t, Stored>;
       if constexpr (std::is_integral_v<T>)
-        if (outer == 1 && inner == 1 && addByPieces<T>(x, values, offsets, out)) return;
+        if (outer == 1 && inner == 1) return addByPieces<T>(x, values, offsets, out);
       Contiguous source(values);
       // Sorting pays where blocks are wider than their index and many, or would be rounded one by one.
       std::int64_t places = outerStride / inner;
