@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "eager/helpers.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 #include "runtime/base/pieces.h"
 
@@ -25,7 +26,14 @@ Tensor roll(const Tensor& x, DimsRef shifts, DimsRef dims) {
     pieces[static_cast<std::size_t>(d)] = {{n - by, 1, by}, {0, 1, n - by}};
   }
   bool moves = std::any_of(total.begin(), total.end(), [](std::int64_t by) { return by != 0; });
-  return moves ? take_pieces(x, 0, packPieces(pieces)) : clone(x);
+  if (!moves) return clone(x);
+  // Images stay as they lie, as in PyTorch.
+  const bool image = isContiguousIn(x, formatOf(x));
+  const Dims strides = image ? x.strides() : contiguousStrides(x.shape());
+  const Dims order = orderOfStrides(x.shape(), {&strides, 1});
+  std::vector<PieceList> placed;
+  for (auto d : order) placed.push_back(pieces[static_cast<std::size_t>(d)]);
+  return laidOut(x, order, [&](const Tensor& t) { return take_pieces(t, 0, packPieces(placed)); });
 }
 
 Tensor rot90(const Tensor& x, std::int64_t k, DimsRef dims) {

@@ -207,6 +207,8 @@ KEPT = {
     "reflect": (lambda x: tandem.nn.functional.pad(x, (1, 2, 0, 1), mode="reflect"), (120, 1, 24, 3)),
     "replicate": (lambda x: tandem.nn.functional.pad(x, (1, 2, 0, 1), mode="replicate"), (120, 1, 24, 3)),
     "circular": (lambda x: tandem.nn.functional.pad(x, (1, 2, 0, 1), mode="circular"), (120, 40, 8, 1)),
+    "rolled": (lambda x: x.roll((1, 3), (1, 2)), (60, 1, 15, 3)),
+    "rolled, with gaps": (lambda x: x[:, :, ::2].roll(1, 1), (30, 10, 5, 1)),
     "flipped": (lambda x: x.flip(1, 3), (60, 1, 15, 3)),
     "flipped, in an order of its own": (lambda x: x.permute(2, 0, 3, 1)[::2].flip(0, 1), (15, 30, 3, 1)),
 }
