@@ -36,11 +36,11 @@ template <class C, int K> struct AxisTaps {
   Places<C> at[K];
   Truths<C> inside[K];
   C weight[K], slope[K];
-  INLINED void place(int k, const GridAxis& a, C x) {
-    inside[k] = (x >= numbers<C>(0)) & (x < numbers<C>(a.size));
-    at[k] = offsetsOf(inside[k] ? x : numbers<C>(0), a.stride);
-  }
 };
+template <class C, int K> INLINED void placeTap(const GridAxis& a, C x, int k, AxisTaps<C, K>& taps) {
+  taps.inside[k] = (x >= numbers<C>(0)) & (x < numbers<C>(a.size));
+  taps.at[k] = offsetsOf(taps.inside[k] ? x : numbers<C>(0), a.stride);
+}
 
 // Positions outside mirrored at the borders until they are inside; `slope` is multiplied by the derivative.
 template <class C> INLINED C mirrored(const GridAxis& a, C x, C& slope) {
@@ -80,7 +80,7 @@ template <class C, int K> FORMULA void axisTaps(const GridAxis& a, C coordinate,
   C x = a.corners ? (coordinate + 1) * ((n - 1) / 2) : ((coordinate + 1) * n - 1) / 2;
   C slope = (a.corners ? n - 1 : n) / 2;
   if (K == 1) {
-    taps.place(0, a, nearestWhole(bounded(a, x, slope)));
+    placeTap(a, nearestWhole(bounded(a, x, slope)), 0, taps);
     taps.weight[0] = numbers<C>(1);
     taps.slope[0] = numbers<C>(0);
     return;
@@ -88,8 +88,8 @@ template <class C, int K> FORMULA void axisTaps(const GridAxis& a, C coordinate,
   if (K == 2) x = bounded(a, x, slope);
   const C low = wholeBelow(x);
   if (K == 2) {
-    taps.place(0, a, low);
-    taps.place(K - 1, a, low + 1);
+    placeTap(a, low, 0, taps);
+    placeTap(a, low + 1, K - 1, taps);
     taps.weight[0] = low + 1 - x;
     taps.weight[K - 1] = x - low;
     taps.slope[0] = -slope;
@@ -102,7 +102,7 @@ template <class C, int K> FORMULA void axisTaps(const GridAxis& a, C coordinate,
     const C step = numbers<C>(k - 1), d = k < 2 ? t - step : step - t;
     const bool near = k == 1 || k == 2;
     C none = numbers<C>(0);
-    taps.place(k, a, nearestWhole(bounded(a, low + step, none)));
+    placeTap(a, nearestWhole(bounded(a, low + step, none)), k, taps);
     taps.weight[k] = near ? cubicNear(d) : cubicFar(d);
     taps.slope[k] = (near ? cubicNearSlope(d) : cubicFarSlope(d)) * (k < 2 ? slope : -slope);
   }
