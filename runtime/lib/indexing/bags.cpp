@@ -11,12 +11,10 @@
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/clones.h"
 #include "runtime/lib/expectation_errors.h"
+#include "runtime/lib/half_vectors.h"
 #include "runtime/lib/indexing/index_list.h"
 #include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/strided.h"
-
-// Of all that is inlined where half types are widened, between there and the function that is compiled for a processor.
-#define TANDEM_IN_VECTORS __attribute__((always_inline, target("avx2,f16c")))
 
 namespace tandem::lib {
 namespace {
@@ -50,7 +48,7 @@ class Bags {
   template <class F>
   void forPieces(const F& run) const;
   void forEachPiece(FunctionRef<void(const Piece&)> each) const {
-    forPieces([&](const auto& pieces) { withAvx2([&]() TANDEM_IN_VECTORS { pieces(each); }); });
+    forPieces([&](const auto& pieces) { withAvx2([&]() TANDEM_IN_AVX2 { pieces(each); }); });
   }
 
   AttrReader attrs;      // those behind `padding` and `last`
@@ -86,7 +84,7 @@ void Bags::forPieces(const F& run) const {
   const std::int64_t bands = ceilDiv(width_, kBand);
   const std::int64_t work = std::min(width_, kBand) * (1 + places_ / std::max<std::int64_t>(count, 1));
   parallelFor(count * bands, grainOf(work), [&](std::int64_t first, std::int64_t last) {
-    run([&](const auto& each) TANDEM_IN_VECTORS {
+    run([&](const auto& each) TANDEM_IN_AVX2 {
       // Divisions, of each piece, take as long as short bags do.
       std::int64_t bag = first / bands;
       std::int64_t column = first % bands * kBand;
@@ -155,11 +153,9 @@ struct Lanes {
   using Scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr std::int64_t kCount = Bytes / sizeof(Scalar);
   typedef Scalar Vector __attribute__((vector_size(Bytes)));
-  TANDEM_IN_VECTORS static void load(const Scalar* x, Vector& v) { std::memcpy(&v, x, sizeof v); }
-  TANDEM_IN_VECTORS static void load(const Half* x, Vector& v) {
-    v = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
-  }
-  TANDEM_IN_VECTORS static void store(Scalar* to, const Vector& v) { std::memcpy(to, &v, sizeof v); }
+  TANDEM_IN_AVX2 static void load(const Scalar* x, Vector& v) { std::memcpy(&v, x, sizeof v); }
+  TANDEM_IN_AVX2 static void load(const Half* x, Vector& v) { v = floatsAt(x); }
+  TANDEM_IN_AVX2 static void store(Scalar* to, const Vector& v) { std::memcpy(to, &v, sizeof v); }
 };
 
 /// Of two neighbours in a word of bfloat16 each half is one float32: those of even and of odd columns are summed apart.
@@ -167,12 +163,12 @@ template <std::int64_t Bytes>
 struct FloatPairs {
   typedef float Floats __attribute__((vector_size(Bytes)));
   Floats even, odd;
-  TANDEM_IN_VECTORS FloatPairs& operator+=(const FloatPairs& o) {
+  TANDEM_IN_AVX2 FloatPairs& operator+=(const FloatPairs& o) {
     even += o.even;
     odd += o.odd;
     return *this;
   }
-  TANDEM_IN_VECTORS friend FloatPairs operator*(float factor, const FloatPairs& x) {
+  TANDEM_IN_AVX2 friend FloatPairs operator*(float factor, const FloatPairs& x) {
     return {factor * x.even, factor * x.odd};
   }
 };
@@ -182,19 +178,17 @@ struct Lanes<BFloat16, Bytes> {
   using Vector = FloatPairs<Bytes>;
   typedef std::uint32_t Words __attribute__((vector_size(Bytes)));
   static constexpr std::int64_t kCount = sizeof(Vector) / sizeof(Scalar);
-  TANDEM_IN_VECTORS static void load(const BFloat16* x, Vector& v) {
+  TANDEM_IN_AVX2 static void load(const BFloat16* x, Vector& v) {
     Words words;
     std::memcpy(&words, x, sizeof words);
     v.even = (typename Vector::Floats)(words << 16);
     v.odd = (typename Vector::Floats)(words & 0xffff0000);
   }
-  TANDEM_IN_VECTORS static void store(float* to, const Vector& v) {
-    store(to, v, std::make_index_sequence<kCount / 2>());
-  }
+  TANDEM_IN_AVX2 static void store(float* to, const Vector& v) { store(to, v, std::make_index_sequence<kCount / 2>()); }
 
  private:
   template <std::size_t... K>
-  TANDEM_IN_VECTORS static void store(float* to, const Vector& v, std::index_sequence<K...>) {
+  TANDEM_IN_AVX2 static void store(float* to, const Vector& v, std::index_sequence<K...>) {
     constexpr int half = kCount / 2;
     const typename Vector::Floats low =
         __builtin_shufflevector(v.even, v.odd, (static_cast<int>(K) / 2 + static_cast<int>(K) % 2 * half)...);
@@ -208,8 +202,8 @@ struct Lanes<BFloat16, Bytes> {
 /// sums = the sum of the rows of a piece of a table of `T`, each times its factor where there are such, of `Vectors`
 /// vectors of columns from `i` on.
 template <class T, std::int64_t Bytes, int Vectors>
-TANDEM_IN_VECTORS inline void sumRows(const Bags& bags, const T* factors, const Piece& piece, std::int64_t i,
-                                      typename Lanes<T, Bytes>::Scalar* sums) {
+TANDEM_IN_AVX2 inline void sumRows(const Bags& bags, const T* factors, const Piece& piece, std::int64_t i,
+                                   typename Lanes<T, Bytes>::Scalar* sums) {
   using L = Lanes<T, Bytes>;
   const auto* table = bags.table.as<const T>() + piece.column + i;
   const std::int64_t* rows = bags.rows();
@@ -237,8 +231,8 @@ TANDEM_IN_VECTORS inline void sumRows(const Bags& bags, const T* factors, const 
   for (int k = 0; k < Vectors; ++k) L::store(sums + i + k * L::kCount, sum[k]);
 }
 template <class T, std::int64_t Bytes>
-TANDEM_IN_VECTORS inline void sumPiece(const Bags& bags, const T* factors, const Piece& piece,
-                                       typename Lanes<T, Bytes>::Scalar* sums) {
+TANDEM_IN_AVX2 inline void sumPiece(const Bags& bags, const T* factors, const Piece& piece,
+                                    typename Lanes<T, Bytes>::Scalar* sums) {
   using L = Lanes<T, Bytes>;
   constexpr int together = 8 * Bytes / sizeof(typename L::Vector);
   std::int64_t i = 0;
@@ -260,10 +254,10 @@ TANDEM_IN_VECTORS inline void sumPiece(const Bags& bags, const T* factors, const
 
 /// The sums of all bags, divided by the `counts` of their rows where there are such.
 template <class T, std::int64_t Bytes>
-TANDEM_IN_VECTORS inline void sumSome(const Bags& bags, const T* factors, const std::int64_t* counts,
-                                      const ArrayView& out, const auto& pieces) {
+TANDEM_IN_AVX2 inline void sumSome(const Bags& bags, const T* factors, const std::int64_t* counts, const ArrayView& out,
+                                   const auto& pieces) {
   using C = typename Lanes<T, Bytes>::Scalar;
-  pieces([&](const Piece& piece) TANDEM_IN_VECTORS {
+  pieces([&](const Piece& piece) TANDEM_IN_AVX2 {
     std::array<C, kBand> buffer;
     const std::int64_t at = piece.bag * bags.width() + piece.column;
     C* sums = sizeof(T) < sizeof(C) ? buffer.data() : out.as<C>() + at;
@@ -280,9 +274,8 @@ void sumAll(const Bags& bags, const void* memory, const std::int64_t* counts, co
   bags.forPieces([&](const auto& pieces) {
     // float16 is widened to vectors of AVX2.
     if constexpr (!std::is_same_v<T, Half>)
-      if (hasAvx512())
-        return withAvx512([&]() TANDEM_IN_VECTORS { sumSome<T, 64>(bags, factors, counts, out, pieces); });
-    withAvx2([&]() TANDEM_IN_VECTORS { sumSome<T, 32>(bags, factors, counts, out, pieces); });
+      if (hasAvx512()) return withAvx512([&]() TANDEM_IN_AVX2 { sumSome<T, 64>(bags, factors, counts, out, pieces); });
+    withAvx2([&]() TANDEM_IN_AVX2 { sumSome<T, 32>(bags, factors, counts, out, pieces); });
   });
 }
 

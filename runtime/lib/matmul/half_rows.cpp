@@ -5,6 +5,7 @@
 
 #include "runtime/device/isa.h"
 #include "runtime/lib/clones.h"
+#include "runtime/lib/half_vectors.h"
 #include "runtime/lib/matmul/gemm_kernel.h"
 
 #pragma GCC target("avx2,fma,f16c")  // which generated code needs too
@@ -69,13 +70,6 @@ TANDEM_WIDE std::int64_t narrowWide(const float* from, BFloat16* to, std::int64_
   return i;
 }
 
-__m128i eightAt(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
-__m256 floatsAt(const float* from) { return _mm256_loadu_ps(from); }
-__m256 floatsAt(const Half* from) { return _mm256_cvtph_ps(eightAt(from)); }
-__m256 floatsAt(const BFloat16* from) {
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(eightAt(from)), 16));
-}
-
 }  // namespace
 
 template <class A, class B>
@@ -110,8 +104,7 @@ template float innerProduct(const float*, const BFloat16*, std::int64_t);
 
 void widen(const Half* from, float* to, std::int64_t n) {
   std::int64_t i = hasAvx512() ? widenWide(from, to, n) : 0;
-  for (; i + 8 <= n; i += 8)
-    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
+  for (; i + 8 <= n; i += 8) _mm256_storeu_ps(to + i, floatsAt(from + i));
   for (; i < n; ++i) to[i] = _cvtsh_ss(from[i].bits);
 }
 void widen(const BFloat16* from, float* to, std::int64_t n) {

@@ -5,17 +5,14 @@
 // are elements of one place then.
 #include <algorithm>
 #include <cstring>
-#include <immintrin.h>
 #include <type_traits>
 #include <utility>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/half_vectors.h"
 #include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/pool/pooling.h"
 #include "runtime/lib/strided.h"
-
-// Of all that is inlined where half types are widened, between there and the function that is compiled for a processor.
-#define TANDEM_IN_AVX2 __attribute__((always_inline, target("avx2,f16c")))
 
 namespace tandem::lib {
 namespace {
@@ -259,14 +256,10 @@ struct VectorOf {
   typedef C Type __attribute__((vector_size(32)));
   static constexpr std::int64_t kLanes = 32 / sizeof(C);
 };
-TANDEM_IN_AVX2 inline void loadVector(const float* x, VectorOf<float>::Type& v) { std::memcpy(&v, x, sizeof v); }
 TANDEM_IN_AVX2 inline void loadVector(const double* x, VectorOf<double>::Type& v) { std::memcpy(&v, x, sizeof v); }
-TANDEM_IN_AVX2 inline void loadVector(const Half* x, VectorOf<float>::Type& v) {
-  v = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
-}
-TANDEM_IN_AVX2 inline void loadVector(const BFloat16* x, VectorOf<float>::Type& v) {
-  v = (VectorOf<float>::Type)_mm256_slli_epi32(
-      _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))), 16);
+template <class T>
+TANDEM_IN_AVX2 inline void loadVector(const T* x, VectorOf<float>::Type& v) {
+  v = floatsAt(x);
 }
 
 /// Do windows share few columns, each short enough to be added in one chain? Then columns that are shared are added up
