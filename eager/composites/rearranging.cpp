@@ -1,4 +1,4 @@
-// Composites that move elements: rolled, rotated, reversed; and differences of neighbours.
+// Composites that move elements: rolled, flipped, rotated; and differences of neighbours.
 #include <algorithm>
 
 #include "eager/helpers.h"
@@ -7,6 +7,24 @@
 #include "runtime/base/pieces.h"
 
 namespace tandem::ops {
+namespace {
+
+/// For each dim of `x` all of it.
+std::vector<PieceList> wholeDims(const Tensor& x) {
+  std::vector<PieceList> pieces;
+  for (std::int64_t n : x.shape()) pieces.push_back({{0, 1, n}});
+  return pieces;
+}
+
+/// Those pieces of each dim of `x`, which lie in the order in which its dims do.
+Tensor takenAsLies(const Tensor& x, const std::vector<PieceList>& pieces) {
+  const Dims order = orderOfStrides(x.shape(), {&x.strides(), 1});
+  std::vector<PieceList> placed;
+  for (auto d : order) placed.push_back(pieces[static_cast<std::size_t>(d)]);
+  return laidOut(x, order, [&](const Tensor& t) { return take_pieces(t, 0, packPieces(placed)); });
+}
+
+}  // namespace
 
 Tensor ravel(const Tensor& x) { return view(contiguous(x), Dims{-1}); }
 
@@ -15,8 +33,7 @@ Tensor roll(const Tensor& x, DimsRef shifts, DimsRef dims) {
   if (dims.empty() && shifts.size() == 1) return view(roll(ravel(contiguous(x)), shifts, Dims{0}), x.shape());
   if (shifts.size() != dims.size())
     fail("shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
-  std::vector<PieceList> pieces;
-  for (std::int64_t n : x.shape()) pieces.push_back({{0, 1, n}});
+  std::vector<PieceList> pieces = wholeDims(x);
   Dims total(static_cast<std::size_t>(x.dim()), 0);
   for (std::size_t i = 0; i < dims.size(); ++i) {
     std::int64_t d = wrapDim(dims[i], x.dim());
@@ -28,12 +45,21 @@ Tensor roll(const Tensor& x, DimsRef shifts, DimsRef dims) {
   bool moves = std::any_of(total.begin(), total.end(), [](std::int64_t by) { return by != 0; });
   if (!moves) return clone(x);
   // Images stay as they lie, as in PyTorch.
-  const bool image = isContiguousIn(x, formatOf(x));
-  const Dims strides = image ? x.strides() : contiguousStrides(x.shape());
-  const Dims order = orderOfStrides(x.shape(), {&strides, 1});
-  std::vector<PieceList> placed;
-  for (auto d : order) placed.push_back(pieces[static_cast<std::size_t>(d)]);
-  return laidOut(x, order, [&](const Tensor& t) { return take_pieces(t, 0, packPieces(placed)); });
+  return isContiguousIn(x, formatOf(x)) ? takenAsLies(x, pieces) : take_pieces(x, 0, packPieces(pieces));
+}
+
+Tensor flip(const Tensor& x, DimsRef dims) {
+  std::vector<PieceList> pieces = wholeDims(x);
+  for (auto d : dims) {
+    std::int64_t k = wrapDim(d, x.dim());
+    if (x.dim() == 0) continue;
+    Piece& p = pieces[static_cast<std::size_t>(k)].front();
+    if (p.step < 0) fail("dim ", k, " appears multiple times in the list of dims");
+    p = {x.shape()[k] - 1, -1, p.count};
+  }
+  if (dims.empty() || x.dim() == 0) return clone(x);
+  // What lies in another order stays so, as in PyTorch.
+  return takenAsLies(x, pieces);
 }
 
 Tensor rot90(const Tensor& x, std::int64_t k, DimsRef dims) {

@@ -1,4 +1,4 @@
-// Composites of views and copies in other shapes: reshape, flatten, split, stack, flip, tril. By name and side:
+// Composites of views and copies in other shapes: reshape, flatten, split, stack, tril. By name and side:
 // pieces.cpp, joining.cpp, rearranging.cpp.
 #include <algorithm>
 
@@ -6,12 +6,10 @@
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"
-#include "eager/memory_format.h"
 #include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/placement.h"
 #include "runtime/base/attrs.h"
-#include "runtime/base/pieces.h"
 
 namespace tandem::ops {
 
@@ -211,25 +209,6 @@ Tensor repeat(const Tensor& x, DimsRef repeats) {
     shape.push_back(sizeProduct("repeat", size, repeats[i]));
   }
   return reshape(clone(expand(reshape(x, paired), wide)), shape);
-}
-
-Tensor flip(const Tensor& x, DimsRef dims) {
-  std::vector<Piece> pieces;
-  for (std::int64_t n : x.shape()) pieces.push_back({0, 1, n});
-  for (auto d : dims) {
-    std::int64_t k = wrapDim(d, x.dim());
-    if (x.dim() == 0) continue;
-    Piece& p = pieces[static_cast<std::size_t>(k)];
-    if (p.step < 0) fail("dim ", k, " appears multiple times in the list of dims");
-    p = {x.shape()[k] - 1, -1, p.count};
-  }
-  if (dims.empty() || x.dim() == 0) return clone(x);
-  // What lies in another order stays so, as in PyTorch.
-  const Dims order = orderOfStrides(x.shape(), {&x.strides(), 1});
-  std::vector<PieceList> placed;
-  for (auto d : order) placed.push_back({pieces[static_cast<std::size_t>(d)]});
-  const auto flipped = [&](const Tensor& t) { return take_pieces(t, 0, packPieces(placed)); };
-  return laidOut(x, order, flipped);
 }
 
 namespace {
