@@ -141,12 +141,8 @@ Tensor linalg_ldl_solve(const Tensor& factors, const Tensor& pivots, const Tenso
   Dims batch = broadcastShapes("linalg.ldl_solve", batchOf(factors), batchOf(b));
   rows = batch;
   rows.push_back(factors.size(-1));
-  return ldl_solve_plain(
-      expandBatch(factors, batch),
-      expand(
-          toDType(rows.back() == 0 ? pivots : checkedPivots(toDType(pivots, DType::Int64), rows.back()), DType::Int32),
-          rows),
-      expandBatch(b, batch));
+  Tensor checked = toDType(checkedPivots(toDType(pivots, DType::Int64), factors.size(-1)), DType::Int32);
+  return ldl_solve_plain(expandBatch(factors, batch), expand(checked, rows), expandBatch(b, batch));
 }
 
 // ---- QR -------------------------------------------------------------------------------------------------------------
