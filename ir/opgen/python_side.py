@@ -26,7 +26,8 @@ def fallback(p: Param) -> str | None:
 
 
 def getter(i: int, p: Param) -> str:
-    return f"a.{p.facts.getter}({', '.join(filter(None, [str(i), fallback(p)]))})" + ".value()" * (p.type == "dtype")
+    args = ", ".join(filter(None, [str(i), fallback(p)]))
+    return f"a.{p.facts.getter}({args})" + (".value()" if p.type == "dtype" else "")
 
 
 def spec(p: Param) -> str:
@@ -79,8 +80,7 @@ def written_in_place(op: Op, call: str, operands: str) -> str:
     for i, p in enumerate(op.params):
         if repeats and p.name == "accumulate":
             repeats = f", {getter(i, p)} ? Repeats::Summed : Repeats::{op.repeats}"
-    result = f"[&] {{ {last}return {call.replace('dtypeOfOut(', 'dtypeInPlace(')}; }}"
-    return f'{check}ops::assignResult("{op.python}", a.tensor(0), {result}{repeats});'
+    return f'{check}ops::assignResult("{op.python}", a.tensor(0), [&] {{ {last}return {call}; }}{repeats});'
 
 
 def wrapper(records: Records, op: Op) -> str:
@@ -88,9 +88,9 @@ def wrapper(records: Records, op: Op) -> str:
     specs = [spec(p) for p in op.params]
     specs += [f'{{"{k.name}", ParamType::{k.spec}, true, true}}' for k in records.keywords if op.factory]
     operands = ", ".join(getter(i, p) for i, p in enumerate(op.params))
-    call = f"ops::{op.code}({operands})"
+    own = call = f"ops::{op.code}({operands})"  # in place, and else
     if op.factory or op.outSaysDType:
-        call = call.replace("a.dtype(", "dtypeOfOut(a, ")
+        own, call = (call.replace("a.dtype(", f"{dtype}(a, ") for dtype in ("dtypeInPlace", "dtypeOfOut"))
     done = f"wrap(a, {call})"
     if op.factory:
         done = f"wrapLeaf(a, {call}, a.boolean({len(op.params) + 2}){', true' if op.keepsOutShape else ''})"
@@ -105,7 +105,7 @@ def wrapper(records: Records, op: Op) -> str:
     text = f"static constexpr ParamSpec params_{op.name}[] = {{{', '.join(specs)}}};\n"
     if set(op.forms) & set(TABLES):
         text += f"static PyObject* call_{op.name}(ParsedArgs& a) {{ return {done}; }}\n"
-    inplace = {"inplace": written_in_place(op, call, operands), "inview": f"autograd::becomeView(a.tensor(0), {call});"}
+    inplace = {"inplace": written_in_place(op, own, operands), "inview": f"autograd::becomeView(a.tensor(0), {call});"}
     for form in inplace.keys() & op.forms:
         text += f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n  {inplace[form]}\n  return a.self();\n}}\n"
     return text
