@@ -60,7 +60,7 @@ Schedule::Schedule(const KernelSignature& signature)
       if (!reductions_[stage].empty()) storeStage_ = std::max(storeStage_, stage);
     }
   }
-  if (signature.kind == KernelKind::Row || signature.kind == KernelKind::Short) findCarried();
+  if (signature.kind != KernelKind::Column && signature.kind != KernelKind::Partial) findCarried();
 }
 
 // Nothing may read an input after the carried value has been written, as the output may share its memory: the pass is

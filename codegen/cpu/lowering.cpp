@@ -72,6 +72,8 @@ std::unique_ptr<llvm::Module> KernelContext::lower(const KernelSignature& signat
     return out;
   };
 
+  // One vector is all lanes of the leading class.
+  if (signature.kind == KernelKind::Leading) lanes = static_cast<int>(kLeadingLanes);
   KernelFrame frame(*module, signature, symbol, lanes);
   if (signature.kind == KernelKind::Column)
     emitColumnLoops(frame);

@@ -1,4 +1,4 @@
-// Loops of Row and Partial kernels. The order of a reduction over a row of n elements (the trailing class):
+// Loops of Row, Partial and Leading kernels. The order of a reduction over a row of n elements (the trailing class):
 //
 //   level 1  blocks of 4096 elements; element i of a block goes to lane i mod 32, in order; the lanes of a block are
 //            combined by halving into the block's partial result
@@ -9,6 +9,8 @@
 // results of a Partial kernel continues at level 2 with the same bits. 32 lanes are lanes()-wide vectors times
 // `vectors`, kept in registers where the body is cheap, else in memory, which emits the body once instead of `vectors`
 // times; the last, partly filled vectors of a block always go through memory.
+//
+// A Leading kernel has the order of column_kernel.cpp: blocks of 1024 and 8 lanes, one vector, of both levels.
 #include "codegen/cpu/kernel_frame.h"
 #include "llvm/ADT/STLExtras.h"
 #include "runtime/base/error.h"
@@ -27,7 +29,9 @@ constexpr std::int64_t kCarriedElements = kShortRow * kGroupRows;
 class RowLoops {
  public:
   explicit RowLoops(KernelFrame& frame)
-      : f_(frame), b_(frame.b), schedule_(frame.schedule), vectors_(static_cast<int>(kTrailingLanes) / frame.lanes) {}
+      : f_(frame), b_(frame.b), schedule_(frame.schedule), leading_(frame.signature.kind == KernelKind::Leading),
+        lanes_(leading_ ? kLeadingLanes : kTrailingLanes), block_(leading_ ? kLeadingBlock : kTrailingBlock),
+        vectors_(static_cast<int>(lanes_) / frame.lanes) {}
 
   void emit() {
     const KernelSignature& s = f_.signature;
@@ -52,8 +56,8 @@ class RowLoops {
     std::size_t id;  // of the reduce step
     std::size_t operand;
     Reduction reduction;
-    mlir::Value lanes;   // scratch: the 32 lanes
-    mlir::Value levels;  // scratch of levels 2 and 3
+    mlir::Value lanes;   // scratch: the lanes of level 1
+    mlir::Value levels;  // scratch of the levels above
   };
   /// Where a reduction's results for the rows of a group are kept from its pass to later ones.
   struct Saved {
@@ -229,15 +233,15 @@ class RowLoops {
     for (std::size_t id : schedule_.reductions(stage)) {
       const Reduction reduction = reductionOf(id);
       const auto size = static_cast<std::int64_t>(itemSize(reduction.type()));
-      running.push_back(
-          {id, stepOf(id).operands[0], reduction, f_.scratch(size * kTrailingLanes), f_.scratch(size * kLevelsLength)});
+      const std::int64_t levels = leading_ ? lanes_ : kLevelsLength;
+      running.push_back({id, stepOf(id).operands[0], reduction, f_.scratch(size * lanes_), f_.scratch(size * levels)});
     }
     return running;
   }
 
   void emitReductions(int stage) {
     const std::vector<Running> running = start(stage);
-    const mlir::Value blocks = f_.divide(f_.add(f_.inner, f_.i64(kTrailingBlock - 1)), f_.i64(kTrailingBlock));
+    const mlir::Value blocks = f_.divide(f_.add(f_.inner, f_.i64(block_ - 1)), f_.i64(block_));
     const mlir::Value several = f_.less(f_.i64(1), blocks);
     Values results;
     for (const Running& r : running) results.push_back(r.reduction.ofNothing(b_).value);
@@ -272,8 +276,8 @@ class RowLoops {
     for (const Running& r : running) targets.push_back(r.operand);
     for (std::size_t o : outputs) targets.push_back(f_.signature.outputs[o].value);
     const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
-    const mlir::Value from = f_.mul(block, f_.i64(kTrailingBlock));
-    const mlir::Value to = f_.minimum(f_.inner, f_.add(from, f_.i64(kTrailingBlock)));
+    const mlir::Value from = f_.mul(block, f_.i64(block_));
+    const mlir::Value to = f_.minimum(f_.inner, f_.add(from, f_.i64(block_)));
 
     // Worth a trip to memory only where computing it again costs more.
     const bool carry = schedule_.carried() && schedule_.carried()->stage == stage &&
@@ -296,7 +300,7 @@ class RowLoops {
     };
     auto throughMemory = [&](const Point& point) {
       f_.computeAt(point, ids, indexBase_);
-      const mlir::Value lane = remainderOf(f_.sub(point.i, from), kTrailingLanes);
+      const mlir::Value lane = remainderOf(f_.sub(point.i, from), lanes_);
       for (const Running& r : running) {
         const mlir::Value at = f_.address(r.lanes, f_.memoryType(r.reduction.type()), lane);
         storeLanes(at, r, accumulate(point, r, loadLanes(at, r)));
@@ -326,8 +330,8 @@ class RowLoops {
         for (int v = 0; v < vectors_; ++v) lanes.push_back(r.reduction.identity(b_, f_.lanes).value);
       }
       if (inRegisters) {
-        const mlir::Value whole = f_.add(from, f_.roundDown(f_.sub(to, from), kTrailingLanes));
-        lanes = f_.loop(from, whole, kTrailingLanes, lanes, [&](mlir::Value at, mlir::ValueRange state) {
+        const mlir::Value whole = f_.add(from, f_.roundDown(f_.sub(to, from), lanes_));
+        lanes = f_.loop(from, whole, lanes_, lanes, [&](mlir::Value at, mlir::ValueRange state) {
           Values next(state.begin(), state.end());
           for (int v = 0; v < vectors_; ++v) {
             const Point point{f_.add(at, f_.i64(std::int64_t{v} * f_.lanes)), {}, {}, {}};
@@ -403,9 +407,9 @@ class RowLoops {
     };
     auto fits = [&](std::int64_t lanes) { return f_.less(f_.inner, f_.i64(lanes + 1)); };
     auto longer = [&] {
-      return inRegisters ? f_.choose(
-                               fits(kTrailingLanes), [&] { return shortRow(vectors_); }, wholeBlock)
-                         : wholeBlock();
+      return inRegisters && vectors_ > 1 ? f_.choose(
+                                               fits(lanes_), [&] { return shortRow(vectors_); }, wholeBlock)
+                                         : wholeBlock();
     };
     return f_.choose(fits(f_.lanes), [&] { return shortRow(1); }, longer);
   }
@@ -444,10 +448,16 @@ class RowLoops {
     });
   }
 
-  /// Hands a block's partial to levels 2 and 3: the result after the last block.
+  /// Hands a block's partial to the levels above: the result after the last block.
   Val throughLevels(const Running& r, Val partial, mlir::Value block, mlir::Value blocks) {
     const DType t = r.reduction.type();
     const mlir::Type element = b_.registerType(t);
+    if (leading_) {
+      f_.when(f_.equal(block, f_.i64(0)), [&] { storeLanes(r.levels, r, r.reduction.identity(b_, f_.lanes)); });
+      const mlir::Value lane = f_.address(r.levels, f_.memoryType(t), remainderOf(block, lanes_));
+      f_.storeAt(lane, r.reduction.combine(b_, {f_.loadAt(lane, element, t), t}, partial).value, t);
+      return r.reduction.halve(b_, {loadLanes(r.levels, r)});
+    }
     const mlir::Value at = f_.address(r.levels, element, f_.i64(kLevelsValue));
     f_.storeAt(at, partial.value, t);
     f_.callImport(r.reduction.importName("levels"), {r.levels, block, blocks});
@@ -461,7 +471,9 @@ class RowLoops {
   KernelFrame& f_;
   VectorBuilder& b_;
   const Schedule& schedule_;
-  const int vectors_;  // of the 32 lanes
+  const bool leading_;
+  const std::int64_t lanes_, block_;  // of the class
+  const int vectors_;                 // of the lanes
   mlir::Value row_;
   mlir::Value indexBase_;
   std::vector<Saved> saved_;

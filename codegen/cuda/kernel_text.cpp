@@ -38,6 +38,8 @@ std::string kernelText(const KernelSignature& signature, const std::string& symb
   case KernelKind::Short:
     writeAcrossLoops(kernel);
     break;
+  case KernelKind::Leading:
+    fail<InternalError>("a kernel of the CPU: ", signature.text());
   }
   return kernel.finish();
 }

@@ -32,8 +32,7 @@ inline LaunchSpace wholeSpace(KernelKind kind, const ArgLayout& layout, const st
   std::int64_t outer = 1;
   for (int d = 0; d < layout.outerRank; ++d) outer *= args[layout.outerSize(d)];
   if (kind == KernelKind::Column) return {outer * n, args[layout.reducedSize()]};
-  if (kind == KernelKind::Row || kind == KernelKind::Short)
-    return layout.outerRank == 0 ? LaunchSpace{n, 1} : LaunchSpace{outer, n};
+  if (kind != KernelKind::Partial) return layout.outerRank == 0 ? LaunchSpace{n, 1} : LaunchSpace{outer, n};
   return {outer * ((n + kTrailingBlock - 1) / kTrailingBlock), n < kTrailingBlock ? n : kTrailingBlock};
 }
 

@@ -34,10 +34,11 @@ template <class WriteOp>
 std::string write(const KernelSignature& s, WriteOp writeOp) {
   ByteWriter w;
   w.bytes.reserve(16 + 2 * s.inputs.size() + s.scalars.size() + 24 * s.steps.size() + 4 * s.outputs.size());
-  const bool isShort = s.kind == KernelKind::Short;  // in files and bytes a Row kernel of the trailing order
-  w.u8(static_cast<std::uint8_t>(isShort ? KernelKind::Row : s.kind));
+  // In files and bytes a Row kernel of the trailing order, and one that reduces two dims.
+  const bool isShort = s.kind == KernelKind::Short, leading = s.kind == KernelKind::Leading;
+  w.u8(static_cast<std::uint8_t>(isShort || leading ? KernelKind::Row : s.kind));
   w.u8(s.outerRank);
-  w.u8(s.reducedRank);
+  w.u8(leading ? 2 : s.reducedRank);
   w.u8(s.trailing || isShort ? 1 : 0);
   w.u16(s.inputs.size());
   for (const KernelOperand& input : s.inputs) {
@@ -86,7 +87,7 @@ std::string sourceSymbol(std::string_view text, std::string_view architecture) {
 
 std::string KernelSignature::text() const {
   std::ostringstream s;
-  constexpr std::string_view kinds[] = {"row", "column", "partial", "short"};
+  constexpr std::string_view kinds[] = {"row", "column", "partial", "short", "leading"};
   s << (trailing ? "trailing " : "") << kinds[static_cast<int>(kind)] << static_cast<int>(outerRank);
   if (reducedRank != 1) s << " over " << static_cast<int>(reducedRank);
   s << '(';

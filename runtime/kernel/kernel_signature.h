@@ -13,6 +13,7 @@
 //           outer dims × reduced dim r × inner dim; every output is a reduction, one element per (outer, inner).
 //           `trailing`: in the order of the trailing class, for rows that are far apart along their length while the
 //           next row is beside them. `reducedRank` above 1: r counts the elements of several dims, row-major.
+//   Leading as Row, in the order of the leading class: columns that lie dense down their length are its rows.
 //   Partial as Row, but a unit of work is one block of 4096 of a row and outputs are the blocks' partial results,
 //           laid out [outer, ceil(n / 4096)], in the accumulator dtype. A Row kernel over those finishes them with the
 //           same bits as one Row kernel over everything.
@@ -32,7 +33,7 @@
 //   for each framed input: where it begins in the space, and how many elements it has
 // See `ArgLayout`. A kernel runs over a range of units, which are
 //   Row with outerRank 0: inner elements (no reductions in it, all outputs elementwise)
-//   Row else, Short:      rows (linear outer index)
+//   Row else, Short, Leading: rows (linear outer index)
 //   Partial:              row * ceil(n / 4096) + block
 //   Column:               columns: outer linear index * n + inner index
 #pragma once
@@ -48,7 +49,7 @@
 
 namespace tandem {
 
-enum class KernelKind : std::uint8_t { Row, Column, Partial, Short };
+enum class KernelKind : std::uint8_t { Row, Column, Partial, Short, Leading };
 
 /// How an operand moves with the inner index.
 enum class Access : std::uint8_t {
@@ -70,7 +71,7 @@ struct KernelStep {
   DType dtype;  // of the result
   /// Pointwise: one scalar operation; its operands all have the operation's operand dtype (conversions are steps of
   /// their own: OpCode::to). Half types are widened to float32 inside a step and rounded at its end.
-  /// Reduce: over the inner dim (Row, Partial, Short) or the reduced dim (Column); the operand is converted to `dtype`,
+  /// Reduce: over the inner dim (all but Column) or the reduced dim (Column); the operand is converted to `dtype`,
   /// the accumulator, which is never a half type. Index: the logical linear index of the point (outer linear * n +
   /// inner), int64; no operands.
   enum class Kind : std::uint8_t { Pointwise, Reduce, Index } kind = Kind::Pointwise;

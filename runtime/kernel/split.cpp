@@ -18,7 +18,7 @@ const KernelStep& reductionOf(const KernelSignature& s, const KernelOutput& outp
 }  // namespace
 
 bool canSplit(const KernelSignature& whole) {
-  if (whole.kind == KernelKind::Partial || whole.kind == KernelKind::Short || whole.outputs.empty()) return false;
+  if ((whole.kind != KernelKind::Row && whole.kind != KernelKind::Column) || whole.outputs.empty()) return false;
   // A framed input is found by its place in the whole space, and so is the index of a step that knows it.
   if (whole.kind == KernelKind::Column) {
     for (const KernelOperand& input : whole.inputs)

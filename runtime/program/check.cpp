@@ -119,7 +119,8 @@ Stretch checkArray(DimsRef shape, DimsRef strides, DType dtype, std::uint64_t at
 
 void checkSignature(const KernelSignature& s) {
   require(s.kind != KernelKind::Partial || s.reducedRank == 1, "a kernel's kind");
-  require(s.kind != KernelKind::Short || (s.reducedRank == 1 && s.outerRank >= 1), "a kernel's kind");
+  const bool rows = s.kind == KernelKind::Short || s.kind == KernelKind::Leading;
+  require(!rows || (s.reducedRank == 1 && s.outerRank >= 1), "a kernel's kind");
   require(s.outerRank <= kMaxOuterRank && s.reducedRank >= 1 && s.reducedRank <= kMostDims, "a kernel's ranks");
   require(s.inputs.size() + s.outputs.size() <= 4096 && s.scalars.size() <= 4096 && s.steps.size() <= 65535,
           "a kernel's size");

@@ -82,10 +82,10 @@ class Writer {
       outputs.emplace_back(as<wire::DType>(o.operand.dtype), as<wire::Access>(o.operand.access), o.value);
     const auto steps = each(s.steps, &Writer::step);
     const auto types = b_.CreateVector(scalars);
-    // Readers that know no Short kernels take them as Row kernels that they never launch.
-    const bool isShort = s.kind == KernelKind::Short;
-    const auto kind = as<wire::KernelKind>(isShort ? KernelKind::Row : s.kind);
-    return wire::CreateKernel(b_, kind, s.outerRank, s.reducedRank, s.trailing || isShort,
+    // Readers that know no Short or Leading kernels take them as Row kernels that they never launch.
+    const bool isShort = s.kind == KernelKind::Short, leading = s.kind == KernelKind::Leading;
+    const auto kind = as<wire::KernelKind>(isShort || leading ? KernelKind::Row : s.kind);
+    return wire::CreateKernel(b_, kind, s.outerRank, leading ? 2 : s.reducedRank, s.trailing || isShort,
                               b_.CreateVectorOfStructs(inputs), Offset<Vector<wire::DType>>(types.o), steps,
                               b_.CreateVectorOfStructs(outputs), texts(k.symbols));
   }
@@ -293,6 +293,9 @@ KernelData kernel(const wire::Kernel* k) {
   if (s.kind == KernelKind::Row && s.trailing) {
     s.kind = KernelKind::Short;
     s.trailing = false;
+  } else if (s.kind == KernelKind::Row && s.reducedRank == 2) {
+    s.kind = KernelKind::Leading;
+    s.reducedRank = 1;
   }
   s.inputs = each(k->inputs(), [](const wire::Operand* o) {
     return KernelOperand{dtype(o->dtype()), checked<Access>(o->access(), wire::Access::MAX)};

@@ -143,6 +143,38 @@ TEST(KernelReduce, OrderIgnoresStrides) {
   }
 }
 
+TEST(KernelReduce, ColumnsAsRowsOfTheirOrder) {
+  Build columns(KernelKind::Column, 0), rows(KernelKind::Leading, 1);
+  for (Build* k : {&columns, &rows}) {
+    const Access out = k == &columns ? Access::Unit : Access::Zero;
+    const auto x = k->input(DType::Float64, k == &columns ? Access::Strided : Access::Unit);
+    k->output(DType::Float64, out, k->reduce(OpCode::sum, DType::Float64, x));
+    k->output(DType::Float64, out, k->reduce(OpCode::amin, DType::Float64, x));
+  }
+  constexpr std::int64_t kColumns = 5;
+  for (std::int64_t n : {1, 7, 8, 9, 40, 1023, 1024, 1025, 8192, 8193, 20000}) {
+    const auto x = noises<double>(static_cast<std::size_t>(kColumns * n));
+    std::vector<double> a(2 * kColumns), b(2 * kColumns, 1);
+    run(columns.signature,
+        Args(columns.signature)
+            .inner(kColumns)
+            .reduced(n)
+            .operand(0, x.data(), n, {}, 1)
+            .operand(1, a.data())
+            .operand(2, a.data() + kColumns),
+        0, kColumns);
+    run(rows.signature,
+        Args(rows.signature)
+            .outer(0, kColumns)
+            .inner(n)
+            .operand(0, x.data(), 1, {n})
+            .operand(1, b.data(), 0, {1})
+            .operand(2, b.data() + kColumns, 0, {1}),
+        0, kColumns);
+    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_TRUE(sameBits(a[i], b[i])) << n << " at " << i;
+  }
+}
+
 TEST(KernelReduce, PartialsAndFinishEqualOneRowKernel) {
   Build partial(KernelKind::Partial, 1), finish(KernelKind::Row, 1);
   const auto p = partial.input(kF32);

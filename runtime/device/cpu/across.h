@@ -2,7 +2,8 @@
 // along them, as a transposed matrix is. Element by element, each of their lines would be fetched for one element, and
 // lines a power of two apart drive each other out of the cache. Where that matters, a kernel that takes them as
 // contiguous runs over blocks of the space, for which they are transposed one after the other, or with rows and columns
-// in each other's place, and the blocks that it makes are transposed.
+// in each other's place, and the blocks that it makes are transposed. What a Column kernel reduces of them needs no
+// block: a kernel of the same order walks each column as a row.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,12 @@ struct Blocking {
   /// Rows and columns change places: the kernel reads inputs that lie across where they are, and what it writes is
   /// transposed, which is less where there are several of them.
   bool turned = false;
+  /// A Leading kernel takes the columns of a Column kernel as rows, along which all of its inputs are dense.
+  bool standing = false;
 };
 Blocking blockingOf(const CpuKernel& kernel, const std::int64_t* args);
 /// Runs a kernel in blocks: of some rows and columns, or where it reduces of some whole rows (of a Column kernel,
-/// columns).
+/// columns), or all columns as rows.
 void launchInBlocks(const CpuKernel& kernel, const std::int64_t* args, const Blocking& how);
 
 }  // namespace tandem::cpu

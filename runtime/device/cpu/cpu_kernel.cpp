@@ -9,6 +9,7 @@
 #include "runtime/device/cpu/elf_loader.h"
 #include "runtime/device/cpu/split.h"
 #include "runtime/device/isa.h"
+#include "runtime/kernel/collapse.h"
 #include "runtime/kernel/kernel_cache.h"
 
 namespace tandem::cpu {
@@ -31,6 +32,8 @@ CpuKernel::CpuKernel(const KernelSignature& s) : signature(s), layout(signature)
   if (!matrix || index || layout.framed > 0) return;
   for (std::size_t k = 0; k < std::min<std::size_t>(signature.inputs.size(), 64); ++k)
     if (signature.inputs[k].access == Access::Strided) strided |= std::uint64_t{1} << k;
+  standing = layout.column && strided != 0 && !signature.trailing && layout.outerRank < kMaxOuterRank &&
+             signature.inputs.size() <= 64;
   nearlyAcross = elementwise && std::ranges::any_of(operands, [](const KernelOperand& operand) {
                    return operand.access == Access::Strided;
                  });
@@ -74,10 +77,16 @@ const CpuKernel* CpuKernel::variant(Way way, std::uint64_t inputs) const {
   for (const Variant* v = first; v != nullptr; v = v->next)
     if (v->way == way && v->inputs == inputs) return v->kernel;
   KernelSignature s = signature;
+  const bool leading = way == Way::Leading;
   if (way == Way::Short) s.kind = KernelKind::Short;
+  if (leading) {
+    s.kind = KernelKind::Leading;
+    ++s.outerRank;
+    for (KernelOutput& output : s.outputs) output.operand.access = Access::Zero;
+  }
   for (std::size_t k = 0; k < s.inputs.size(); ++k) {
     const bool unit = k < 64 && (inputs >> k & 1) != 0;
-    if (unit || way == Way::Turned) s.inputs[k].access = unit ? Access::Unit : Access::Zero;
+    if (unit || leading || way == Way::Turned) s.inputs[k].access = unit ? Access::Unit : Access::Zero;
   }
   // A program that another version saved may launch its kernels in another way.
   const CpuKernel* kernel = module_ != nullptr ? module_->findCode(s) : &loadKernel(s);

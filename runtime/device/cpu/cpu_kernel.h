@@ -41,6 +41,8 @@ class CpuKernel : public Kernel {
   /// May inputs lie across (across.h)? Bit k: input k is Strided. None where the kernel knows its index or has framed
   /// inputs, which are addressed by their place in the whole space.
   std::uint64_t strided = 0;
+  /// May columns lie dense down their length, so that small ones too are better walked along it?
+  bool standing = false;
   /// May operands lie nearly across?
   bool nearlyAcross = false;
   /// Is there a Short kernel of it?
@@ -62,9 +64,11 @@ class CpuKernel : public Kernel {
   [[nodiscard]] const CpuKernel* turned(std::uint64_t inputs) const { return variant(Way::Turned, inputs); }
   /// The kernel of short rows, whose arguments are this one's.
   [[nodiscard]] const CpuKernel* ofShortRows() const { return variant(Way::Short, 0); }
+  /// Of a Column kernel: the one whose rows are its columns. These inputs are Unit ones, the others one element a row.
+  [[nodiscard]] const CpuKernel* alongColumns(std::uint64_t inputs) const { return variant(Way::Leading, inputs); }
 
  private:
-  enum class Way : std::uint8_t { Straight, Turned, Short };
+  enum class Way : std::uint8_t { Straight, Turned, Short, Leading };
   struct Variant {
     Way way;
     std::uint64_t inputs;

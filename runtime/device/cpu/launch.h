@@ -24,8 +24,8 @@ inline void launch(const Kernel& loaded, const std::int64_t* args, const LaunchS
   bump(counters().kernelLaunches);
   const KernelFn fn = kernel.ready();
   // Neither factor alone may be so large that the product overflows; no units are none at once.
-  if (fn != nullptr && static_cast<std::uint64_t>(space.units - 1) < kAtOnce && space.elementsPerUnit < kAtOnce &&
-      space.units * space.elementsPerUnit < kAtOnce)
+  if (fn != nullptr && !kernel.standing && static_cast<std::uint64_t>(space.units - 1) < kAtOnce &&
+      space.elementsPerUnit < kAtOnce && space.units * space.elementsPerUnit < kAtOnce)
     return fn(args, 0, space.units);
   launchLarge(kernel, args, space);
 }

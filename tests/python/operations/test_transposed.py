@@ -17,6 +17,7 @@ LAYOUTS = [
     ((129, 517), (1, 0)),
     ((300, 65), (1, 0)),
     ((16, 1024), (1, 0)),
+    ((20, 9300), (1, 0)),
     ((33, 40, 70), (0, 2, 1)),
     ((33, 40, 70), (2, 0, 1)),
     ((33, 40, 70), (2, 1, 0)),
@@ -97,6 +98,27 @@ def test_reductions_of_each_dim(layout, name):
     x = seen(layout)
     for dim in range(x.dim()):
         same_in_every_mode(lambda t, dim=dim: REDUCTIONS[name](t, dim), x)
+
+
+@pytest.mark.parametrize("dtype", [td.float32, td.float64, td.bfloat16, td.int64], ids=str)
+@pytest.mark.parametrize("length", [*range(1, 34), 63, 65])
+def test_short_rows_that_are_far_apart_along_their_length(length, dtype):
+    for rows in (40, 600):
+        x = (td.arange(length * rows).reshape(length, rows) % 13 - 6).to(dtype).t()
+        for f in (lambda t: (t * t).sum(1), lambda t: t.amax(1), lambda t: (t - t.amin(1, keepdim=True)).sum(1)):
+            same_in_every_mode(f, x)
+
+
+def test_columns_that_are_dense_with_others():
+    x = seen(((24, 5000), (1, 0)))
+    weight, column, row = x.contiguous(), td.randn(5000, 1), td.randn(24)
+    same_in_every_mode(lambda t: (t * column + row).sum(0), x)
+    same_in_every_mode(lambda t: (t * row - 1).sum(0), x)
+    same_in_every_mode(lambda t: (t * weight).sum(0), x)
+    with td.lazy():
+        total, most = (x * row).sum(0), x.amax(0)
+    same(total, (weight * row).sum(0))
+    same(most, weight.amax(0))
 
 
 @pytest.mark.parametrize("layout", [x for x in LAYOUTS if len(x[0]) > 2], ids=named)
