@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "runtime/base/counters.h"
+#include "runtime/device/cpu/dense_rows.h"
 #include "runtime/device/cpu/launch.h"
 #include "runtime/device/cpu/split.h"
 #include "runtime/device/thread_pool.h"
@@ -42,7 +44,7 @@ class PieceByPiece {
     if (!whole && !r_.trailing && units > kLeadingBlock) return false;
     bump(counters().kernelLaunches);
     const CpuKernel& kernel = loadKernel(signature());
-    const Place out{r_.out.as<char>(), r_.out.dtype};
+    const Place out = result();
     if (whole) {
       const KernelFn fn = kernel.function();
       parallelTiles(tiles, [&](std::int64_t i) {
@@ -73,9 +75,29 @@ class PieceByPiece {
         reduce(fn, piece.data() + full * block * static_cast<std::int64_t>(itemSize(dtype_)), 1, rest,
                to.from(full * inner_));
     });
-    const Args args = contiguous(partials.data, blocks, outer_, out);
+    finish(kernel, partials, blocks);
+    return true;
+  }
+
+  /// Sums where rows lie side by side, each in at least a block; false where they do not.
+  bool sumAcross() {
+    if (!r_.trailing || !isFloating(dtype_) || opName(r_.op) != std::string_view("sum")) return false;
+    if ((r_.accumulator == DType::Float64) != (dtype_ == DType::Float64)) return false;
+    ArrayView rows = r_.in;
+    rows.shape = Dims(DimsRef(r_.in.shape).subspan(r_.begin));
+    rows.strides = Dims(DimsRef(r_.in.strides).subspan(r_.begin));
+    collapsePointwise(rows.shape, {&rows.strides, 1});
+    if (!areDenseRows(rows.shape, rows.strides)) return false;
     bump(counters().kernelLaunches);
-    launchTiles(*kernel.split().finish, args.data(), {outer_ * inner_, blocks});
+    const std::int64_t blocks = rowBlocks(reduced_);
+    const auto size = static_cast<std::int64_t>(itemSize(r_.accumulator));
+    const lib::Scratch<char> memory(outer_ * blocks * size);
+    lib::Walker<1> at(DimsRef(r_.in.shape).first(r_.begin), {DimsRef(r_.in.strides).first(r_.begin)}, 0);
+    for (std::int64_t i = 0; i < outer_; ++i, at.next()) {
+      rows.data = r_.in.as<char>() + at.offset[0] * static_cast<std::int64_t>(itemSize(dtype_));
+      sumDenseRows(rows, memory.data() + i * blocks * size);
+    }
+    finish(loadKernel(signature()), {memory.data(), r_.accumulator}, blocks);
     return true;
   }
 
@@ -103,6 +125,14 @@ class PieceByPiece {
     std::int64_t size_, first_, begin_;
     lib::Scratch<char> memory_;
   };
+
+  [[nodiscard]] Place result() const { return {r_.out.as<char>(), r_.out.dtype}; }
+  /// Combines the results of blocks.
+  void finish(const CpuKernel& whole, const Place& partials, std::int64_t blocks) const {
+    const Args args = contiguous(partials.data, blocks, outer_, result());
+    bump(counters().kernelLaunches);
+    launchTiles(*whole.split().finish, args.data(), {outer_ * inner_, blocks});
+  }
 
   [[nodiscard]] KernelSignature signature() const {
     const KernelKind kind = r_.trailing ? KernelKind::Row : KernelKind::Column;
@@ -150,7 +180,9 @@ bool reduceStrided(const StridedReduction& reduction) {
     launch(kernel, columns->args.data(), columns->space);
     return true;
   }
-  return !reduction.merges && PieceByPiece(reduction).run();
+  if (reduction.merges) return false;
+  PieceByPiece pieces(reduction);
+  return pieces.sumAcross() || pieces.run();
 }
 
 }  // namespace tandem::cpu

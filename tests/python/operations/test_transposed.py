@@ -109,6 +109,27 @@ def test_short_rows_that_are_far_apart_along_their_length(length, dtype):
             same_in_every_mode(f, x)
 
 
+@pytest.mark.parametrize("dtype", [td.float32, td.float64, td.float16, td.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    "layout",
+    [
+        ((4096, 40), (1, 0)),
+        ((8192, 16), (1, 0)),
+        ((4097, 150), (1, 0)),
+        ((7001, 129), (1, 0)),
+        ((3, 4100, 33), (0, 2, 1)),
+        ((2, 3, 5001, 20), (1, 0, 3, 2)),
+        ((2, 64, 65, 17), (0, 3, 1, 2)),
+    ],
+    ids=named,
+)
+def test_rows_of_whole_blocks_side_by_side(layout, dtype):
+    x = seen(layout, dtype)
+    for dims in (tuple(range(x.dim())), (-2, -1), (-3, -2, -1)[-x.dim() :]):
+        same_in_every_mode(lambda t, dims=dims: t.sum(dims), x)
+        same_in_every_mode(lambda t, dims=dims: t.mean(dims), x)
+
+
 def test_columns_that_are_dense_with_others():
     x = seen(((24, 5000), (1, 0)))
     weight, column, row = x.contiguous(), td.randn(5000, 1), td.randn(24)
