@@ -270,14 +270,15 @@ TEST_F(KernelCacheTest, KeepsArchitecturesApart) {
 }
 
 TEST(KernelCompiler, MakesCodeForBothIsas) {
-  for (const char* isa : {"x86-64-v3", "x86-64-v4"}) {
-    Build k(KernelKind::Row, 1);
-    const auto x = k.input(DType::Float32), h = k.input(DType::BFloat16, Access::Strided);
-    const auto e = k.step(OpCode::exp, DType::Float32, {k.step(OpCode::to, DType::Float32, {h})});
-    k.output(DType::Float32, Access::Zero,
-             k.reduce(OpCode::sum, DType::Float32, k.step(OpCode::mul, DType::Float32, {x, e})));
-    EXPECT_NE(cpu::loadObject(kernelCompiler(isa).compile(k.signature, "both", isa), "both"), nullptr);
-  }
+  for (const char* isa : {"x86-64-v3", "x86-64-v4"})
+    for (const KernelKind kind : {KernelKind::Row, KernelKind::Leading}) {
+      Build k(kind, 1);
+      const auto x = k.input(DType::Float32), h = k.input(DType::BFloat16, Access::Strided);
+      const auto e = k.step(OpCode::exp, DType::Float32, {k.step(OpCode::to, DType::Float32, {h})});
+      k.output(DType::Float32, Access::Zero,
+               k.reduce(OpCode::sum, DType::Float32, k.step(OpCode::mul, DType::Float32, {x, e})));
+      EXPECT_NE(cpu::loadObject(kernelCompiler(isa).compile(k.signature, "both", isa), "both"), nullptr);
+    }
 }
 
 }  // namespace
