@@ -25,9 +25,7 @@ double normalExp(const Val<B>& x) {
 /// loses is added to the product, and e^-x itself is never rounded.
 template <class B>
 Val<B> onePlusExpNeg(const Val<B>& x) {
-  const double magic = roundMagic(x) + pick(x, 127, 1023);  // the sum's low bits are the exponent field of 2^k
-  Val<B> t = fma(x, -log2e(x), magic), k = t - magic, scale = flt(bits(t) << mantissaBits(x));
-  Val<B> r = fma(k, -ln2Lo(x), fma(k, -ln2Hi(x), -x)), p = fma(r * r, expTail(r), r);
+  auto [scale, p] = scaledExpNeg(x);
   auto [s, lo] = fastTwoSum(scale, x.cst(1));  // for a scale below 1 too, until it no longer counts
   return fma(p, scale, lo) + s;
 }

@@ -98,6 +98,19 @@ ExpNeg<B> expNeg(const Val<B>& a) {
   return {e0, el, e0 * scale, el * scale, ki};
 }
 
+/// e^-x = scale (1 + p), e^-x a normal number.
+template <class B>
+struct ScaledExp {
+  Val<B> scale, p;
+};
+template <class B>
+ScaledExp<B> scaledExpNeg(const Val<B>& x) {
+  const double magic = roundMagic(x) + pick(x, 127, 1023);  // the sum's low bits are the exponent field of the scale
+  Val<B> t = fma(x, -log2e(x), magic), k = t - magic, scale = flt(bits(t) << mantissaBits(x));
+  Val<B> r = fma(k, -ln2Lo(x), fma(k, -ln2Hi(x), -x));
+  return {scale, fma(r * r, expTail(r), r)};
+}
+
 }  // namespace detail
 
 template <class B>

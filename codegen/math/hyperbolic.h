@@ -48,10 +48,10 @@ template <class B>
 Val<B> tanh(const Val<B>& x) {
   Val<B> a = abs(x);
   if (!x.wide()) {
-    Val<B> z = a * a;
-    Val<B> p = horner(z, {0x1.1abac8p-9, -0x1.0c84eep-7, 0x1.63ac7p-6, -0x1.b9f218p-5, 0x1.11107cp-3, -0x1.555554p-2});
-    Val<B> near = fma(a * z, p, a), c = atMost(a, 10), far = 1 - 2 / (expNormal(c + c) + 1);
-    return flipSign(select(a < 0.625, near, far), signBit(x));
+    // (1 - e^-2a) / (1 + e^-2a), of which neither has rounded e^-2a; to 1.91 ULP.
+    Val<B> c = atMost(a, 10);
+    auto [scale, p] = scaledExpNeg(c + c);
+    return flipSign(fma(-scale, p, 1 - scale) / fma(scale, p, scale + 1), signBit(x));
   }
   // expm1(2a) / (expm1(2a) + 2)
   Val<B> c = atMost(a, 20);
