@@ -87,8 +87,10 @@ Tensor gelu(const Tensor& x, std::string_view approximate) {
   if (approximate == "none") return gelu_erf(x);
   if (approximate != "tanh") fail("approximate argument must be either none or tanh.");
   FusedScope fused(x);
-  Tensor inner = mul(0.7978845608028654, add(x, mul(0.044715, mul(x, square(x)))));
-  return mul(mul(0.5, x), add(1, tanh(inner)));
+  // x/2 (1 + tanh(u)) is x sigmoid(2u), in which no difference of nearly equal numbers is left.
+  const Tensor in = widened(x);
+  const Tensor twice = mul(2 * 0.7978845608028654, add(in, mul(0.044715, mul(in, square(in)))));
+  return toDType(mul(in, sigmoid(twice)), x.dtype());
 }
 
 // ---- dropout, one_hot ----------------------------------------------------------------------------------------------

@@ -231,6 +231,7 @@ def test_what_lies_between_may_be_out_of_range(dtype, size):
 
 ROUNDED_ONCE = {
     "gelu": F.gelu,
+    "gelu, tanh": lambda x: F.gelu(x, approximate="tanh"),
     "silu": F.silu,
     "glu": lambda x: F.glu(x, 0),
     "sin": tandem.sin,
@@ -265,10 +266,31 @@ def test_derivatives_of_several_steps_are_rounded_once(name, dtype, mode):
         tandem.testing.assert_close(got.float(), gradient(x.float(), cotangent.float()), rtol=1e-2, atol=1e-2)
 
 
+ACTIVATIONS = {
+    "gelu": ROUNDED_ONCE["gelu, tanh"],
+    "glu": F.glu,
+    **{
+        name: getattr(F, name)
+        for name in "celu elu hardsigmoid hardswish logsigmoid mish selu silu softplus softsign tanh tanhshrink".split()
+    },
+}
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
 @pytest.mark.parametrize("dtype", HALF)
-def test_glu_is_rounded_once(dtype, mode):
-    x = (tandem.arange(-40, 40) / 8 + 0.05).to(getattr(tandem, dtype))
-    assert_same_bits(run_in(mode, F.glu, x), F.glu(x.float()).to(x.dtype))
+def test_activations_are_rounded_once(name, dtype, mode):
+    x = (tandem.arange(-80, 80) / 8 + 0.05).to(getattr(tandem, dtype))
+    assert_same_bits(run_in(mode, ACTIVATIONS[name], x), ACTIVATIONS[name](x.float()).to(x.dtype))
+
+
+def test_gelu_by_tanh_keeps_its_digits_where_it_is_small():
+    """Half of 1 + tanh has few of them left far below zero, where the logistic function has all."""
+    x = tandem.linspace(-9, 9, 2001)
+    exact = F.gelu(x.double(), approximate="tanh")
+    tandem.testing.assert_close(F.gelu(x, approximate="tanh").double(), exact, rtol=1e-5, atol=0)
+    ends = tandem.tensor([-tandem.inf, -1e30, -0.0, 0.0, 1e30, tandem.inf, tandem.nan])
+    wanted = [tandem.nan, -0.0, -0.0, 0.0, 1e30, tandem.inf, tandem.nan]
+    assert_same_bits(F.gelu(ends, approximate="tanh"), tandem.tensor(wanted))
 
 
 @pytest.mark.parametrize("dtype", [tandem.float16, tandem.bfloat16], ids=str)
