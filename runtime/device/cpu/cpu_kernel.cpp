@@ -14,6 +14,34 @@
 
 namespace tandem::cpu {
 
+namespace {
+
+/// Is every output one element of a row that follows from reductions and scalars alone?
+bool givesReductions(const KernelSignature& s) {
+  const std::size_t first = s.inputs.size() + s.scalars.size();
+  SmallVector<bool, 64> known(first + s.steps.size());
+  for (std::size_t v = s.inputs.size(); v < known.size(); ++v)
+    known[v] = v < first || s.steps[v - first].kind == KernelStep::Kind::Reduce ||
+               std::ranges::all_of(s.steps[v - first].operands, [&](std::uint16_t of) { return known[of]; });
+  return std::ranges::all_of(s.outputs, [&](const KernelOutput& output) {
+    return output.operand.access == Access::Zero && known[output.value];
+  });
+}
+
+/// A Row kernel as a Column kernel over the last outer dim.
+void takeColumns(KernelSignature& s, std::uint64_t dense) {
+  s.kind = KernelKind::Column;
+  s.trailing = true;
+  --s.outerRank;
+  const std::size_t inputs = s.inputs.size();
+  auto isDense = [&](std::size_t k) { return (dense >> k & 1) != 0; };
+  for (std::size_t k = 0; k < inputs; ++k) s.inputs[k].access = isDense(k) ? Access::Unit : Access::Zero;
+  for (std::size_t k = 0; k < s.outputs.size(); ++k)
+    s.outputs[k].operand.access = isDense(inputs + k) ? Access::Unit : Access::Strided;
+}
+
+}  // namespace
+
 CpuKernel::CpuKernel(const KernelSignature& s) : signature(s), layout(signature) {
   for (const KernelOperand& input : signature.inputs) operands.push_back(input);
   for (const KernelOutput& output : signature.outputs) operands.push_back(output.operand);
@@ -34,6 +62,7 @@ CpuKernel::CpuKernel(const KernelSignature& s) : signature(s), layout(signature)
     if (signature.inputs[k].access == Access::Strided) strided |= std::uint64_t{1} << k;
   standing = layout.column && strided != 0 && !signature.trailing && layout.outerRank < kMaxOuterRank &&
              signature.inputs.size() <= 64;
+  columns = row && reduces && strided != 0 && operands.size() <= 64 && givesReductions(signature);
   nearlyAcross = elementwise && std::ranges::any_of(operands, [](const KernelOperand& operand) {
                    return operand.access == Access::Strided;
                  });
@@ -72,26 +101,27 @@ const Split& CpuKernel::split() const {
   return split_.compare_exchange_strong(before, made.get()) ? *made.release() : *before;
 }
 
-const CpuKernel* CpuKernel::variant(Way way, std::uint64_t inputs) const {
+const CpuKernel* CpuKernel::variant(Way way, std::uint64_t which) const {
   const Variant* first = variants_.load(std::memory_order_acquire);
   for (const Variant* v = first; v != nullptr; v = v->next)
-    if (v->way == way && v->inputs == inputs) return v->kernel;
+    if (v->way == way && v->operands == which) return v->kernel;
   KernelSignature s = signature;
   const bool leading = way == Way::Leading;
   if (way == Way::Short) s.kind = KernelKind::Short;
+  if (way == Way::Columns) takeColumns(s, which);
   if (leading) {
     s.kind = KernelKind::Leading;
     ++s.outerRank;
     for (KernelOutput& output : s.outputs) output.operand.access = Access::Zero;
   }
-  for (std::size_t k = 0; k < s.inputs.size(); ++k) {
-    const bool unit = k < 64 && (inputs >> k & 1) != 0;
+  for (std::size_t k = 0; way != Way::Columns && k < s.inputs.size(); ++k) {
+    const bool unit = k < 64 && (which >> k & 1) != 0;
     if (unit || leading || way == Way::Turned) s.inputs[k].access = unit ? Access::Unit : Access::Zero;
   }
   // A program that another version saved may launch its kernels in another way.
   const CpuKernel* kernel = module_ != nullptr ? module_->findCode(s) : &loadKernel(s);
   // Threads that add one at the same time may add it twice, which does no harm.
-  auto* const made = new Variant{way, inputs, kernel, first};
+  auto* const made = new Variant{way, which, kernel, first};
   while (!variants_.compare_exchange_weak(made->next, made)) {
   }
   return kernel;

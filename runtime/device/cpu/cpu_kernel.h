@@ -1,6 +1,6 @@
 // The CPU's kernels: a function, what launching asks of the signature, and the kernels that follow from it where memory
-// or threads are better served by others (split.h, across.h). Code is found or compiled when it is first needed, so
-// that a launch which runs others never makes the kernel's own.
+// or threads are better served by others (split.h, across.h, columns.h). Code is found or compiled when it is first
+// needed, so that a launch which runs others never makes the kernel's own.
 #pragma once
 
 #include <atomic>
@@ -45,6 +45,8 @@ class CpuKernel : public Kernel {
   bool standing = false;
   /// May operands lie nearly across?
   bool nearlyAcross = false;
+  /// Is there a Column kernel of it, for rows that lie across?
+  bool columns = false;
   /// Is there a Short kernel of it?
   bool shortRows = false;
   /// Is the kernel one that can be split? Whether it is worth it, sizes say.
@@ -62,22 +64,25 @@ class CpuKernel : public Kernel {
   [[nodiscard]] const CpuKernel* takingAcross(std::uint64_t inputs) const { return variant(Way::Straight, inputs); }
   /// The kernel with rows and columns in each other's place: these inputs are Unit ones, the others one element.
   [[nodiscard]] const CpuKernel* turned(std::uint64_t inputs) const { return variant(Way::Turned, inputs); }
+  /// The Column kernel in the trailing order over the last outer dim, along which these operands are dense. Other
+  /// inputs have one element there, other outputs any stride.
+  [[nodiscard]] const CpuKernel* ofColumns(std::uint64_t dense) const { return variant(Way::Columns, dense); }
   /// The kernel of short rows, whose arguments are this one's.
   [[nodiscard]] const CpuKernel* ofShortRows() const { return variant(Way::Short, 0); }
   /// Of a Column kernel: the one whose rows are its columns. These inputs are Unit ones, the others one element a row.
   [[nodiscard]] const CpuKernel* alongColumns(std::uint64_t inputs) const { return variant(Way::Leading, inputs); }
 
  private:
-  enum class Way : std::uint8_t { Straight, Turned, Short, Leading };
+  enum class Way : std::uint8_t { Straight, Turned, Columns, Short, Leading };
   struct Variant {
     Way way;
-    std::uint64_t inputs;
+    std::uint64_t operands;
     const CpuKernel* kernel;
     const Variant* next;
   };
   [[gnu::cold]] KernelFn makeFunction() const;
   [[nodiscard]] const CpuKernel& follower(const KernelSignature& signature) const;
-  [[nodiscard]] const CpuKernel* variant(Way way, std::uint64_t inputs) const;
+  [[nodiscard]] const CpuKernel* variant(Way way, std::uint64_t which) const;
 
   const CpuModule* module_ = nullptr;
   mutable std::atomic<KernelFn> function_{nullptr};

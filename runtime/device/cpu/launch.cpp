@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/device/cpu/across.h"
+#include "runtime/device/cpu/columns.h"
 #include "runtime/device/cpu/reduction_levels.h"
 #include "runtime/device/cpu/split.h"
 #include "runtime/device/thread_pool.h"
@@ -41,6 +42,8 @@ void launchShort(const CpuKernel& kernel, const CpuKernel& rows, const std::int6
 void launchLarge(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
   if (space.units <= 0) return;
   if (const CpuKernel* rows = ofShortRows(kernel, space)) return launchShort(kernel, *rows, args, space);
+  if (const ColumnLaunch columns = columnsAcross(kernel, args); columns.kernel != nullptr)
+    return launchLarge(*columns.kernel, columns.args.data(), columns.space);
   if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return launchInBlocks(kernel, args, how);
   if (isWorthSplitting(kernel, space)) return launchSplit(kernel, args, space);
   launchTiles(kernel, args, space);
@@ -68,6 +71,8 @@ void launchTiles(const CpuKernel& kernel, const std::int64_t* args, const Launch
 
 SmallVector<const CpuKernel*, 2> neededBy(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
   if (const CpuKernel* rows = ofShortRows(kernel, space)) return {rows, &kernel};
+  if (const ColumnLaunch columns = columnsAcross(kernel, args); columns.kernel != nullptr)
+    return neededBy(*columns.kernel, columns.args.data(), columns.space);
   if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return {how.kernel};
   if (isWorthSplitting(kernel, space)) return {kernel.split().partial, kernel.split().finish};
   return {&kernel};
