@@ -2,8 +2,11 @@
 // indexed dims become one list of offsets, so that one tensor of indices and several are the same work.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <limits>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/accumulator.h"
@@ -18,8 +21,8 @@ namespace {
 /// The offsets, in elements, that index tensors stand for: sum over k of index_k * strides[first + k].
 class Offsets {
  public:
-  Offsets(const char* op, std::span<const ArrayView> indices, DimsRef shape, DimsRef strides, std::int64_t first,
-          IndexRange range)
+  [[gnu::noinline]] Offsets(const char* op, std::span<const ArrayView> indices, DimsRef shape, DimsRef strides,
+                            std::int64_t first, IndexRange range)
       : count_(indices[0].numel()) {
     if (indices.size() == 1 && strides[static_cast<std::size_t>(first)] == 1) {
       // The indices are the offsets.
@@ -39,6 +42,8 @@ class Offsets {
       });
     }
   }
+  /// `count` of them, which live as long as `all`.
+  Offsets(const Offsets& all, std::int64_t first, std::int64_t count) : count_(count), values_(all.values_ + first) {}
   std::int64_t count() const { return count_; }
   std::int64_t operator[](std::int64_t i) const { return values_[i]; }
   const std::int64_t* data() const { return values_; }
@@ -86,7 +91,8 @@ void readElements(const T* x, const Offsets& offsets, DimsRef outer, DimsRef out
 }
 
 /// out[o, j, i] = x[o, offsets[j], i], where the dims [first, first + n) of x are those the offsets stand for.
-void readBlocks(const ArrayView& x, const Offsets& offsets, std::size_t first, std::size_t n, const ArrayView& out) {
+[[gnu::noinline]] void readBlocks(const ArrayView& x, const Offsets& offsets, std::size_t first, std::size_t n,
+                                  const ArrayView& out) {
   if (out.numel() == 0) return;
   DimsRef outer = DimsRef(x.shape).first(first);
   DimsRef outerStrides = DimsRef(x.strides).first(first);
@@ -116,6 +122,79 @@ void readBlocks(const ArrayView& x, const Offsets& offsets, std::size_t first, s
       }
     });
   });
+}
+
+/// The dims of the result, that of the offsets as one, in the order in which x has them, the innermost last. Those that
+/// are no step in x come first.
+Dims orderInMemory(const ArrayView& x, std::size_t first, std::size_t n) {
+  auto stepOfDim = [&](std::size_t d) {
+    return x.shape[d] == 1 || x.strides[d] == 0 ? std::numeric_limits<std::int64_t>::max() : std::abs(x.strides[d]);
+  };
+  Dims steps, order;
+  for (std::size_t d = 0; d < x.shape.size(); ++d) {
+    if (d > first && d < first + n)
+      steps.back() = std::min(steps.back(), stepOfDim(d));
+    else
+      steps.push_back(stepOfDim(d));
+  }
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    order.push_back(static_cast<std::int64_t>(k));
+    for (std::size_t at = k; at > 0 && steps[order[at - 1]] < steps[order[at]]; --at)
+      std::swap(order[at - 1], order[at]);
+  }
+  return order;
+}
+
+// Out of line: each is a dozen copies of lists otherwise.
+[[gnu::noinline]] ArrayView viewOf(void* data, DType dtype, const Dims& shape, const Dims& strides) {
+  return {data, dtype, shape, strides};
+}
+
+/// As readBlocks, in the order of x, of pieces of the result that a cache holds until they are put in their places.
+void readAsItLies(const ArrayView& x, const Offsets& offsets, std::size_t first, std::size_t n, const ArrayView& out,
+                  const Dims& order) {
+  constexpr std::int64_t kPiece = 256 * 1024;  // bytes, of several places of the outermost dim
+  const auto size = static_cast<std::int64_t>(itemSize(x.dtype));
+  Dims shape, from, to;   // of the result, its dims in that order, and what it is read from
+  std::size_t place = 0;  // of the offsets
+  for (const std::int64_t d : order) {
+    const auto of = static_cast<std::size_t>(d);
+    if (of == first) place = shape.size();
+    const std::size_t in = of <= first ? of : of + n - 1;
+    shape.push_back(of == first ? offsets.count() : x.shape[in]);
+    from.push_back(of == first ? 0 : x.strides[in]);
+    std::int64_t step = of < first ? offsets.count() : 1;
+    for (std::size_t k = in + 1; k < x.shape.size(); ++k)
+      if (k < first || k >= first + n) step *= x.shape[k];
+    to.push_back(of == first ? numelOf(DimsRef(x.shape).subspan(first + n)) : step);
+  }
+  const std::int64_t outer = shape[0], inner = out.numel() / outer;
+  const std::int64_t each = std::clamp<std::int64_t>(kPiece / size / inner, 1, outer);
+  parallelTiles((outer + each - 1) / each, [&](std::int64_t i) {
+    const std::int64_t begin = i * each;
+    Dims part = shape;
+    part[0] = std::min(each, outer - begin);
+    const Scratch<char> memory(part[0] * inner * size);
+    const ArrayView made = viewOf(memory.data(), x.dtype, part, contiguousStrides(part));
+    readBlocks(viewOf(x.as<char>() + begin * from[0] * size, x.dtype, part, from),
+               Offsets(offsets, place == 0 ? begin : 0, part[place]), place, 1, made);
+    copyArray(made, viewOf(out.as<char>() + begin * to[0] * size, x.dtype, part, to));
+  });
+}
+
+/// readBlocks of memory in whatever order.
+[[gnu::noinline]] void readAnyOrder(const ArrayView& x, const Offsets& offsets, std::size_t first, std::size_t n,
+                                    const ArrayView& out) {
+  constexpr std::int64_t kLeast = 1024;
+  constexpr std::int64_t kLargeBlock = 4096;  // is put in order by itself
+  if (out.numel() >= kLeast && !x.contiguous()) {
+    const Dims order = orderInMemory(x, first, n);
+    const std::int64_t inner = numelOf(DimsRef(x.shape).subspan(first + n));
+    const bool innermost = order.back() == static_cast<std::int64_t>(first);
+    if (!std::ranges::is_sorted(order) && (innermost || inner < kLargeBlock))
+      return readAsItLies(x, offsets, first, n, out, order);
+  }
+  readBlocks(x, offsets, first, n, out);
 }
 
 /// Calls each(destination, source, length) for runs of out[o, offsets[j], i] and values[o, j, i], both dense. Runs of
@@ -331,7 +410,7 @@ void index_select(const LibraryCall& call) {
   ArrayView x = atLeast1d(call.inputs[0]);
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
   Offsets offsets("index_select", call.inputs.subspan(1, 1), x.shape, x.strides, dim, IndexRange::Slices);
-  readBlocks(x, offsets, static_cast<std::size_t>(dim), 1, call.outputs[0]);
+  readAnyOrder(x, offsets, static_cast<std::size_t>(dim), 1, call.outputs[0]);
 }
 
 void index_add(const LibraryCall& call) {
@@ -349,7 +428,7 @@ void index_get(const LibraryCall& call) {
   std::size_t n = call.inputs.size() - 1;
   IndexRange range = attrs.boolean() ? IndexRange::Flat : IndexRange::Wrapped;
   Offsets offsets("index", call.inputs.subspan(1, n), x.shape, x.strides, first, range);
-  readBlocks(x, offsets, static_cast<std::size_t>(first), n, call.outputs[0]);
+  readAnyOrder(x, offsets, static_cast<std::size_t>(first), n, call.outputs[0]);
 }
 
 void index_put(const LibraryCall& call) {

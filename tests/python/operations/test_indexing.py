@@ -394,3 +394,34 @@ def test_a_bool_alone_assigns_all_or_nothing(mode):
     assert run_in(mode, f, tandem.tensor([2.5]), True).tolist() == [[2.5] * 3] * 2
     assert run_in(mode, f, tandem.ones(1, 1, 1, 2, 3), True).tolist() == [[1] * 3] * 2
     assert run_in(mode, f, row, False).tolist() == [[0] * 3] * 2
+
+
+ORDERS = [(0, 2, 3, 1), (3, 1, 0, 2), (1, 0, 2, 3), (0, 1, 3, 2), (2, 3, 1, 0)]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("dtype", [tandem.uint8, tandem.bfloat16, tandem.float32, tandem.float64], ids=str)
+@pytest.mark.parametrize("shape", [(2, 9, 8, 11), (3, 40, 60, 50), (1, 300, 7, 200)], ids=str)
+def test_reading_at_indices_of_arrays_in_any_order(shape, dtype, order):
+    """Of fewer elements than a piece that is put in order at once and of more, cut along each dim; with gaps, and
+    repeated along a dim; several indices side by side."""
+    tandem.manual_seed(2)
+    rows = tandem.randint(0, 200, shape).to(dtype)
+    back = [order.index(d) for d in range(4)]
+    lies = rows.permute(order).contiguous().permute(back)
+    index = [tandem.randint(0, n, (m,)) for n, m in zip(shape, (5, 70, 33, 13), strict=True)]
+    for d in range(4):
+        assert_same_bits(lies.index_select(d, index[d]), rows.index_select(d, index[d]))
+        places = (slice(None),) * d + (index[d],)
+        assert_same_bits(lies[places], rows[places])
+        gaps = (slice(None, None, 2),) * 4
+        few = index[d] % ((shape[d] + 1) // 2)
+        assert_same_bits(lies[gaps].index_select(d, few), rows[gaps].index_select(d, few))
+        again = [1 if k == (d + 1) % 4 else n for k, n in enumerate(shape)]
+        once = tuple(slice(None, n) for n in again)
+        assert_same_bits(
+            lies[once].expand(shape).index_select(d, index[d]), rows[once].expand(shape).index_select(d, index[d])
+        )
+    pair = (tandem.randint(0, shape[1], (3, 20)), tandem.randint(0, shape[2], (3, 20)))
+    assert_same_bits(lies[:, pair[0], pair[1]], rows[:, pair[0], pair[1]])
+    assert_same_bits(lies[pair[0] % shape[0], pair[0]], rows[pair[0] % shape[0], pair[0]])
