@@ -11,52 +11,12 @@
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/half_vectors.h"
 #include "runtime/lib/matmul/half_rows.h"
+#include "runtime/lib/pool/averages.h"
 #include "runtime/lib/pool/pooling.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
 namespace {
-
-struct Average {
-  Pool pool;
-  bool countPadding;
-  std::int64_t divisor;  // 0: what the window covers
-
-  /// Of a window with `rest` places in the other dims, at `o` of `axis`.
-  [[nodiscard]] std::int64_t places(const PoolAxis& axis, std::int64_t o) const {
-    if (countPadding && !axis.adaptive) return axis.padded(o);
-    Span s = axis.inside(o);
-    return s.end - s.first;
-  }
-  /// Rows of a window of all depths.
-  [[nodiscard]] std::int64_t placesDown(std::int64_t od, std::int64_t oh) const {
-    return places(pool.axes[0], od) * places(pool.axes[1], oh);
-  }
-};
-
-/// The windows along the last dim: what they see of a row, and how many of their places count.
-struct Windows {
-  Scratch<Span> inside;
-  Scratch<std::int64_t> places;
-
-  explicit Windows(const Average& a) : inside(a.pool.axes[2].out), places(a.pool.axes[2].out) {
-    const PoolAxis& w = a.pool.axes[2];
-    for (std::int64_t o = 0; o < w.out; ++o) {
-      inside[o] = w.inside(o);
-      places[o] = a.places(w, o);
-    }
-  }
-};
-
-/// Calls each(input row's offset) for the rows of the window of output row (od, oh).
-template <class Each>
-[[gnu::always_inline]] inline void eachRow(const Pool& pool, std::int64_t od, std::int64_t oh, Each each) {
-  const auto& [d, h, w] = pool.axes;
-  Span depth = d.inside(od);
-  Span rows = h.inside(oh);
-  for (std::int64_t i = depth.first; i < depth.end; ++i)
-    for (std::int64_t j = rows.first; j < rows.end; ++j) each((i * h.size + j) * w.size);
-}
 
 constexpr std::int64_t kChains = 4;  // in which long windows are added
 
@@ -80,7 +40,7 @@ template <class C>
 
 /// The sums of a row's windows.
 template <class C>
-[[gnu::always_inline]] inline void sumWindows(const PoolAxis& w, const Windows& windows, const C* row, C* sums) {
+[[gnu::always_inline]] inline void sumWindows(const PoolAxis& w, const AverageWindows& windows, const C* row, C* sums) {
   if (!takesPlaces(w)) {
     for (std::int64_t o = 0; o < w.out; ++o)
       sums[o] = sumOf(row + windows.inside[o].first, windows.inside[o].end - windows.inside[o].first);
@@ -187,7 +147,8 @@ template <class C>
 inline bool meetNowhere(const PoolAxis& a) { return !a.adaptive && a.kernel <= a.stride; }
 
 template <class C>
-[[gnu::always_inline]] inline void spreadWindows(const PoolAxis& w, const Windows& windows, const C* parts, C* row) {
+[[gnu::always_inline]] inline void spreadWindows(const PoolAxis& w, const AverageWindows& windows, const C* parts,
+                                                 C* row) {
   if (meetNowhere(w) && w.kernel == 2 && w.stride == 2 && w.padding == 0 && 2 * w.out <= w.size) {
     for (std::int64_t o = 0; o < w.out; ++o) row[2 * o] = row[2 * o + 1] = addElements(C{}, parts[o]);
     std::fill(row + 2 * w.out, row + w.size, C{});
@@ -218,7 +179,7 @@ template <class C>
 
 /// Divisors of the places of one output row, all depths and rows of the window counted in.
 template <class F>
-[[gnu::always_inline]] inline void eachDivisor(const Average& a, const Windows& windows, std::int64_t od,
+[[gnu::always_inline]] inline void eachDivisor(const Average& a, const AverageWindows& windows, std::int64_t od,
                                                std::int64_t oh, F f) {
   const std::int64_t rows = a.placesDown(od, oh);
   for (std::int64_t o = 0; o < a.pool.axes[2].out; ++o) f(o, a.divisor != 0 ? a.divisor : rows * windows.places[o]);
@@ -226,7 +187,7 @@ template <class F>
 
 /// The output rows [begin, end) of all planes. `buffer`: for two rows of the input and one of the output.
 template <class C>
-[[gnu::always_inline]] inline void averageRows(const Average& a, const Windows& windows, std::int64_t begin,
+[[gnu::always_inline]] inline void averageRows(const Average& a, const AverageWindows& windows, std::int64_t begin,
                                                std::int64_t end, Stretches<C> x, Stretches<C> out, C* buffer) {
   const auto& [d, h, w] = a.pool.axes;
   C* next = buffer + w.size;
@@ -302,8 +263,8 @@ TANDEM_IN_AVX2 inline void averageVectors(const T* x, const ScratchList<std::int
 
 /// averageChannels of at least a vector of channels, where windows stand apart.
 template <class C, class T>
-TANDEM_IN_AVX2 inline void averageApart(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
-                                        std::int64_t channels, const T* x, C* to) {
+TANDEM_IN_AVX2 inline void averageApart(const Average& a, const AverageWindows& windows, std::int64_t begin,
+                                        std::int64_t end, std::int64_t channels, const T* x, C* to) {
   constexpr std::int64_t kLanes = VectorOf<C>::kLanes;
   ScratchList<std::int64_t> rows(a.pool.axes[0].size * a.pool.axes[1].size);
   for (std::int64_t r = begin; r < end; ++r) {
@@ -324,31 +285,39 @@ TANDEM_IN_AVX2 inline void averageApart(const Average& a, const Windows& windows
 }
 
 /// The same where channels lie beside each other: of image `image` the output rows [begin, end) of all depths, each
-/// place with all channels, one after the other into `to`. `buffer`: for two rows of the input and five places.
+/// place with all channels, one after the other into `to`. `buffer`: for two rows of the input and five places. As many
+/// windows at a time as the first cache holds columns of.
 template <class C>
-[[gnu::always_inline]] inline void averageChannels(const Average& a, const Windows& windows, std::int64_t begin,
+[[gnu::always_inline]] inline void averageChannels(const Average& a, const AverageWindows& windows, std::int64_t begin,
                                                    std::int64_t end, std::int64_t image, std::int64_t channels,
                                                    Stretches<C> x, C* to, C* buffer) {
+  constexpr std::int64_t kElements = 8 * 1024 / sizeof(C);
   const auto& [d, h, w] = a.pool.axes;
-  const std::int64_t length = w.size * channels;
-  C* chains = buffer + 2 * length;
+  C* chains = buffer + 2 * w.size * channels;
   for (std::int64_t r = begin; r < end; ++r, to += w.out * channels) {
-    SumOfRows<C> sum(length, buffer);
-    eachRow(a.pool, r / h.out, r % h.out, [&](std::int64_t row) TANDEM_INLINED { sum.add(x, image + row * channels); });
-    const C* rows = sum.get();
-    eachDivisor(a, windows, r / h.out, r % h.out, [&](std::int64_t o, std::int64_t n) TANDEM_INLINED {
-      const Span s = windows.inside[o];
-      C* sums = to + o * channels;
-      sumColumns(rows + s.first * channels, std::max<std::int64_t>(s.end - s.first, 0), !takesPlaces(w), channels, sums,
-                 chains);
-      for (std::int64_t c = 0; c < channels; ++c) sums[c] = quotient(sums[c], n);
-    });
+    const std::int64_t down = a.placesDown(r / h.out, r % h.out);
+    for (std::int64_t o = 0; o < w.out;) {
+      const Stretch some(windows, o, w.out, kElements / channels);
+      const std::int64_t from = some.columns.first * channels;
+      SumOfRows<C> sum(some.columns.end * channels - from, buffer);
+      eachRow(a.pool, r / h.out, r % h.out,
+              [&](std::int64_t row) TANDEM_INLINED { sum.add(x, image + row * channels + from); });
+      const C* rows = sum.get();
+      for (; o < some.end; ++o) {
+        const Span s = windows.inside[o];
+        C* sums = to + o * channels;
+        sumColumns(rows + s.first * channels - from, std::max<std::int64_t>(s.end - s.first, 0), !takesPlaces(w),
+                   channels, sums, chains);
+        const std::int64_t n = a.divisor != 0 ? a.divisor : down * windows.places[o];
+        for (std::int64_t c = 0; c < channels; ++c) sums[c] = quotient(sums[c], n);
+      }
+    }
   }
 }
 
 /// `grad`: from place `first` on, `to`: the plane's sums.
 template <class C>
-[[gnu::always_inline]] inline void spreadPlane(const Average& a, const Windows& windows, Stretches<C> grad,
+[[gnu::always_inline]] inline void spreadPlane(const Average& a, const AverageWindows& windows, Stretches<C> grad,
                                                std::int64_t first, C* to, C* buffer) {
   const auto& [d, h, w] = a.pool.axes;
   C* parts = buffer + w.size;
@@ -368,8 +337,8 @@ template <class C>
 /// The same where channels lie beside each other: `grad` and `to` hold each place of a plane with all channels.
 /// `buffer`: for a row of the input and one of the output.
 template <class C>
-[[gnu::always_inline]] inline void spreadChannels(const Average& a, const Windows& windows, std::int64_t channels,
-                                                  Stretches<C> grad, C* to, C* buffer) {
+[[gnu::always_inline]] inline void spreadChannels(const Average& a, const AverageWindows& windows,
+                                                  std::int64_t channels, Stretches<C> grad, C* to, C* buffer) {
   const auto& [d, h, w] = a.pool.axes;
   const std::int64_t length = w.size * channels;
   C* parts = buffer + length;
@@ -407,7 +376,7 @@ void inVectors(F run) {
 }
 
 template <class C>
-void averageChannelsInVectors(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
+void averageChannelsInVectors(const Average& a, const AverageWindows& windows, std::int64_t begin, std::int64_t end,
                               std::int64_t image, std::int64_t channels, Stretches<C> x, C* to, C* buffer) {
   if constexpr (std::is_floating_point_v<C>)
     if (standApart(a.pool.axes[2]) && channels >= VectorOf<C>::kLanes)
@@ -444,7 +413,7 @@ class Beside {
 
 /// Some rows of the output at a time, which are transposed to where their channels are planes.
 template <class C>
-void averageByChannels(const Average& a, const Windows& windows, const ArrayView& x, const ArrayView& out) {
+void averageByChannels(const Average& a, const AverageWindows& windows, const ArrayView& x, const ArrayView& out) {
   constexpr std::int64_t kElements = 32 * 1024 / sizeof(C);  // of a band: in the first cache
   const PoolAxis& w = a.pool.axes[2];
   const std::int64_t channels = x.shape[1];
@@ -524,7 +493,7 @@ void avg_pool(const LibraryCall& call) {
   DimsRef size = outputSizes(attrs);
   if (out.numel() == 0) return;
   Average a = readAverage(attrs, spatialSizes(call.inputs[0].shape, size.size()), size);
-  const Windows windows(a);
+  const AverageWindows windows(a);
   const bool integers = out.dtype == DType::Int64;
   if (!integers && !isFloating(out.dtype)) fail<InternalError>("avg_pool of ", dtypeName(out.dtype));
   if (!integers && channelsLast(call.inputs[0], size.size()))
@@ -563,7 +532,7 @@ void avg_pool_grad(const LibraryCall& call) {
   if (out.numel() == 0) return;
   if (!isFloating(out.dtype)) fail<InternalError>("avg_pool_grad of ", dtypeName(out.dtype));
   Average a = readAverage(attrs, inputSize, spatialSizes(grad.view().shape, inputSize.size()));
-  const Windows windows(a);
+  const AverageWindows windows(a);
   std::int64_t n = a.pool.inputSize();
   const std::int64_t together = planesAtOnce(a.pool, out.numel() / n);
   withFloating(out.dtype, [&](auto tag) {
