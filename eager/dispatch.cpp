@@ -47,7 +47,7 @@ void applyUntaped(const OpFacts& f, Operands operands, Attrs attrs, std::span<Te
 /// Copies, conversions and moves are told theirs (eager/memory_format.h).
 bool mayLieInOrder(const OpFacts& f, Operands operands) {
   if (f.kind != OpKind::Pointwise || f.usesIndex || f.code == OpCode::device_copy) return false;
-  if (f.role == OpRole::Copy || f.role == OpRole::Convert) return false;
+  if (f.role == OpRole::Copy || f.role == OpRole::Convert || RowMajorResults::active()) return false;
   bool may = false;
   for (const Operand& o : operands) {
     if (!o.isTensor()) continue;

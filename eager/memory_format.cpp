@@ -11,7 +11,12 @@ namespace tandem {
 
 namespace {
 
-/// The dims from the outermost to the innermost one.
+bool fits(MemoryFormat format, std::int64_t dim) {
+  return format == MemoryFormat::ChannelsLast ? dim == 4 : format != MemoryFormat::ChannelsLast3d || dim == 5;
+}
+
+}  // namespace
+
 Dims orderOf(MemoryFormat format, std::int64_t dim) {
   Dims order;
   for (std::int64_t d = 0; d < dim; ++d)
@@ -19,12 +24,6 @@ Dims orderOf(MemoryFormat format, std::int64_t dim) {
   if (format != MemoryFormat::Contiguous) order.push_back(1);
   return order;
 }
-
-bool fits(MemoryFormat format, std::int64_t dim) {
-  return format == MemoryFormat::ChannelsLast ? dim == 4 : format != MemoryFormat::ChannelsLast3d || dim == 5;
-}
-
-}  // namespace
 
 Dims orderOfStrides(DimsRef shape, std::span<const Dims> strides) {
   Dims order;
@@ -50,6 +49,8 @@ Dims orderOfStrides(DimsRef shape, std::span<const Dims> strides) {
   std::reverse(order.begin(), order.end());
   return order;
 }
+
+thread_local constinit bool RowMajorResults::active_ = false;
 
 bool isDense(const Tensor& t, DimsRef order) {
   std::int64_t expected = 1;
@@ -97,9 +98,13 @@ Tensor laidOut(const Tensor& t, const Dims& order, const std::function<Tensor(co
   return y;
 }
 
-Tensor inRowMajorOrder(const Tensor& t) {
-  if (t.isContiguous()) return t;
-  return std::ranges::is_sorted(orderOfStrides(t.shape(), {&t.strides(), 1})) ? t : ops::clone(t);
+bool isInRowMajorOrder(const Tensor& t) {
+  return t.isContiguous() || std::ranges::is_sorted(orderOfStrides(t.shape(), {&t.strides(), 1}));
+}
+Tensor inRowMajorOrder(const Tensor& t) { return isInRowMajorOrder(t) ? t : ops::clone(t); }
+
+Tensor ofEachChannel(const Tensor& v, const Tensor& x) {
+  return ops::contiguous(ops::expand(v, Dims{x.size(0), x.size(1), x.size(2), 1}));
 }
 
 Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, Device device, const char* op) {

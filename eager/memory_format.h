@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "eager/tensor.h"
 
@@ -15,6 +16,8 @@ enum class MemoryFormat : std::uint8_t {
   ChannelsLast3d,  // [N, C, D, H, W] likewise
 };
 
+/// The dims of a tensor of so many in the order of `format` (not Preserve), from the outermost to the innermost one.
+Dims orderOf(MemoryFormat format, std::int64_t dim);
 /// Does `t` lie dense in the order of `format` (not Preserve)? False where the format is for another number of dims.
 bool isContiguousIn(const Tensor& t, MemoryFormat format);
 
@@ -26,13 +29,35 @@ bool isDense(const Tensor& t, DimsRef order);
 /// At which place of the order each dim is.
 Dims inverseOf(DimsRef order);
 
-/// What `f`, which makes a row-major tensor of its operand's shape, gives for `t`, laid out in this order of dims; with
+/// While it lives, elementwise results of this thread are row-major whatever order their operands lie in: for those of
+/// a fused program that are reduced and lie nowhere, since kernels reduce what they compute in the order of their
+/// input.
+class RowMajorResults {
+ public:
+  explicit RowMajorResults(bool on = true) : before_(std::exchange(active_, active_ || on)) {}
+  ~RowMajorResults() { active_ = before_; }
+  RowMajorResults(const RowMajorResults&) = delete;
+  RowMajorResults& operator=(const RowMajorResults&) = delete;
+  [[nodiscard]] static bool active() { return active_; }
+
+ private:
+  static thread_local constinit bool active_;
+  bool before_;
+};
+
+/// What `f`, which makes a row-major tensor of as many dims, gives for `t`, laid out in this order of dims; with
 /// history.
 Tensor laidOut(const Tensor& t, const Dims& order, const std::function<Tensor(const Tensor&)>& f);
 
+/// Do the dims of `t` lie in the order that they have?
+bool isInRowMajorOrder(const Tensor& t);
 /// `t`; where its dims lie in another order than row-major a row-major copy of it, with history: for operations along
 /// rows, whose results are row-major whatever they are of.
 Tensor inRowMajorOrder(const Tensor& t);
+
+/// A number of each group of channels in memory of its own for each channel: `v` [N, G, 1, 1] for `x` [N, G, C, *].
+/// Kernels then walk channels that lie beside each other as one run.
+Tensor ofEachChannel(const Tensor& v, const Tensor& x);
 
 /// The format that the strides of `t` speak for, as PyTorch reads them: ChannelsLast or ChannelsLast3d where the
 /// channels are innermost beyond doubt, else Contiguous.

@@ -73,6 +73,7 @@ void conv2dWeightGrad(RuleContext& c);
 void recurrentSequence(RuleContext& c);
 
 // normalization.cpp
+void batchNorm(RuleContext& c);
 void groupNorm(RuleContext& c);
 void layerNorm(RuleContext& c);
 // special.cpp

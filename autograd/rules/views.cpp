@@ -5,6 +5,7 @@
 #include "autograd/rule_context.h"
 #include "autograd/rules/common.h"
 #include "autograd/rules/rules.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 
 namespace tandem::rules {
@@ -95,11 +96,17 @@ void slice(RuleContext& c) {
   a.integer();
   std::int64_t step = a.integer();
   if (start < 0) start = std::max<std::int64_t>(start + shape[d], 0);
-  Geometry w = wholeOf(shape);
-  w.offset = std::min(start, shape[d]) * w.strides[d];
-  w.shape[d] = c.resultShape()[d];
-  w.strides[d] *= step;
-  c.set(0, intoWindow(shape, c.grad(), w));
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  // Images whose channels lie beside each other are parts of such.
+  const Dims order = orderOf(formatOf(c.grad()), rank), inverse = inverseOf(order);
+  Dims whole;
+  for (const std::int64_t k : order) whole.push_back(shape[k]);
+  Geometry w = wholeOf(whole);
+  const std::int64_t at = inverse[static_cast<std::size_t>(d)];
+  w.offset = std::min(start, shape[d]) * w.strides[at];
+  w.shape[at] = c.resultShape()[d];
+  w.strides[at] *= step;
+  c.set(0, laidOut(c.grad(), order, [&](const Tensor& g) { return intoWindow(whole, g, w); }));
 }
 
 void diagonal(RuleContext& c) {

@@ -7,6 +7,7 @@
 #include "eager/half_types.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
+#include "eager/memory_format.h"
 #include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/scalar_tensor.h"
@@ -70,7 +71,10 @@ void needFloating(const char* op, const Tensor& x) {
 
 }  // namespace
 
-Tensor toDType(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : to(x, dtype); }
+Tensor toDType(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  return x.isContiguous() || RowMajorResults::active() ? to(x, dtype) : copyIn(x, MemoryFormat::Preserve, dtype, "to");
+}
 
 Tensor constantIn(const Tensor& value, std::span<const Tensor> of) {
   Tensor result = value;

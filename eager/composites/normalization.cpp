@@ -1,4 +1,5 @@
 // Normalisation, and lookup in tables.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -9,6 +10,7 @@
 #include "eager/helpers.h"
 #include "eager/memory_format.h"
 #include "eager/ops.h"
+#include "eager/recorder.h"
 
 namespace tandem::ops {
 namespace {
@@ -44,23 +46,45 @@ void moveTowards(const Tensor& running, const Tensor& value, const std::optional
   assign(running, add(mul(running, keep), mul(v, m)));
 }
 
-/// x less its means over the dims, times the reciprocals of its deviations, in x's dtype, times weight and with bias
-/// where there are such; those means, and those reciprocals. Taped as one operation. Half types are rounded once, and
+/// The means of x over the dims, x less these, the variances, and the reciprocals of the deviations. Half types are
 /// widened in the shape that is reduced, with the sums.
-std::array<Tensor, 3> partsOver(OpCode op, const Tensor& x, DimsRef dims, const Tensor& weight, const Tensor& bias,
-                                double eps, std::span<const std::int64_t> attrs) {
-  std::array<Tensor, 3> results;
+struct Moments {
+  Tensor means, centred, variances, rates;
+  Moments(const Tensor& x, DimsRef dims, double eps) {
+    const bool turned = !isInRowMajorOrder(x);
+    {
+      const RowMajorResults reduced(turned);
+      const Tensor in = widened(x);
+      means = mean(in, dims, true);
+      centred = sub(in, means);
+      variances = mean(square(centred), dims, true);
+    }
+    if (turned) centred = sub(widened(x), means);
+    rates = rsqrt(add(variances, eps));
+  }
+};
+
+/// What is centred times the rates, times weight and with bias where there are such, rounded once to `dtype`.
+Tensor normalised(const Tensor& centred, const Tensor& rates, const Tensor& weight, const Tensor& bias, DType dtype) {
+  Tensor y = mul(centred, rates);
+  if (weight.defined()) y = mul(y, weight);
+  if (bias.defined()) y = add(y, bias);
+  return toDType(y, dtype);
+}
+
+/// Results that begin with x normalised over the dims, the means and the rates, taped as one operation.
+template <std::size_t Results>
+std::array<Tensor, Results> partsOver(OpCode op, const Tensor& x, DimsRef dims, const Tensor& weight,
+                                      const Tensor& bias, double eps, std::span<const std::int64_t> attrs) {
+  std::array<Tensor, Results> results;
   {
     NoGrad off;
     FusedScope fused(x);
-    Tensor in = widened(x);
-    Tensor means = mean(in, dims, true);
-    Tensor centred = sub(in, means);
-    Tensor rates = rsqrt(add(mean(square(centred), dims, true), eps));
-    Tensor y = mul(centred, rates);
-    if (weight.defined()) y = mul(y, weight);
-    if (bias.defined()) y = add(y, bias);
-    results = {toDType(y, x.dtype()), means, rates};
+    const Moments by(x, dims, eps);
+    results[0] = normalised(by.centred, by.rates, weight, bias, x.dtype());
+    results[1] = by.means;
+    results[2] = by.rates;
+    if constexpr (Results == 4) results[3] = by.variances;
   }
   const Operand operands[] = {x, weight, bias, eps};
   tapeWhole(op, operands, attrs, results);
@@ -88,24 +112,24 @@ Tensor batch_norm(const Tensor& x, const Tensor& runningMean, const Tensor& runn
     fail("Expected running_mean and running_var to be defined when training=False");
   if (x.numel() == 0) return scaledPerChannel(clone(x), weight, bias);
   FusedScope fused(x);
-  Tensor in = widened(inRowMajorOrder(x));
-  Tensor centred;
-  Tensor var;
   if (training) {
-    Dims dims{0};
-    for (std::int64_t d = 2; d < x.dim(); ++d) dims.push_back(d);
-    auto count = static_cast<double>(x.numel() / channels);
-    Tensor batchMean = mean(in, dims, true);
-    centred = sub(in, batchMean);
-    var = mean(square(centred), dims, true);
+    auto factors = [&](const Tensor& v) { return v.defined() ? perChannel(v, x.dim()) : v; };
+    auto [y, means, rates, variances] = batch_norm_parts(x, factors(weight), factors(bias), eps);
+    const auto count = static_cast<double>(x.numel() / channels);
     NoGrad off;
-    moveTowards(runningMean, batchMean, momentum);
-    moveTowards(runningVar, mul(detached(var), count / (count - 1)), momentum);
-  } else {
-    centred = sub(in, perChannel(runningMean, x.dim()));
-    var = perChannel(runningVar, x.dim());
+    moveTowards(runningMean, means, momentum);
+    moveTowards(runningVar, mul(detached(variances), count / (count - 1)), momentum);
+    return y;
   }
-  return toDType(scaledPerChannel(mul(centred, rsqrt(add(var, eps))), weight, bias), x.dtype());
+  const Tensor centred = sub(widened(x), perChannel(runningMean, x.dim()));
+  const Tensor rates = rsqrt(add(perChannel(runningVar, x.dim()), eps));
+  return toDType(scaledPerChannel(mul(centred, rates), weight, bias), x.dtype());
+}
+
+std::array<Tensor, 4> batch_norm_parts(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  Dims dims{0};
+  for (std::int64_t d = 2; d < x.dim(); ++d) dims.push_back(d);
+  return partsOver<4>(OpCode::batch_norm_parts, x, dims, weight, bias, eps, {});
 }
 
 Tensor instance_norm(const Tensor& x, const Tensor& runningMean, const Tensor& runningVar, const Tensor& weight,
@@ -153,7 +177,34 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
 }
 
 std::array<Tensor, 3> group_norm_parts(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  return partsOver(OpCode::group_norm_parts, x, Dims{2, 3}, weight, bias, eps, {});
+  const Dims dims{2, 3};
+  if (isInRowMajorOrder(x) || activeRecorder != nullptr)
+    return partsOver<3>(OpCode::group_norm_parts, x, dims, weight, bias, eps, {});
+  std::array<Tensor, 3> results;
+  {
+    NoGrad off;
+    // Groups of channels that lie beside each other are brought together for the moments, of as many samples at a time
+    // as a cache holds.
+    constexpr std::int64_t kTogether = 256 * 1024;  // elements
+    const std::int64_t samples = x.size(0);
+    const std::int64_t each = std::clamp<std::int64_t>(kTogether * samples / x.numel(), 1, samples);
+    std::vector<Tensor> means, rates;
+    for (std::int64_t first = 0; first < samples; first += each) {
+      const Tensor some = contiguous(slice(x, 0, first, std::min(first + each, samples), 1));
+      FusedScope fused(some);
+      const Moments by(some, dims, eps);
+      means.push_back(by.means);
+      rates.push_back(by.rates);
+    }
+    results[1] = means.size() == 1 ? means[0] : cat(means, 0);
+    results[2] = rates.size() == 1 ? rates[0] : cat(rates, 0);
+    const Tensor centres = ofEachChannel(results[1], x), slopes = ofEachChannel(results[2], x);
+    FusedScope fused(x);
+    results[0] = normalised(sub(widened(x), centres), slopes, weight, bias, x.dtype());
+  }
+  const Operand operands[] = {x, weight, bias, eps};
+  tapeWhole(OpCode::group_norm_parts, operands, {}, results);
+  return results;
 }
 
 Tensor layer_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, const Tensor& bias, double eps) {
@@ -176,7 +227,7 @@ std::array<Tensor, 3> layer_norm_parts(const Tensor& x, const Tensor& weight, co
   Dims dims;
   for (std::int64_t d = x.dim() - count; d < x.dim(); ++d) dims.push_back(d);
   const std::int64_t attrs[] = {count};
-  return partsOver(OpCode::layer_norm_parts, x, dims, weight, bias, eps, attrs);
+  return partsOver<3>(OpCode::layer_norm_parts, x, dims, weight, bias, eps, attrs);
 }
 
 Tensor rms_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, std::optional<double> eps) {

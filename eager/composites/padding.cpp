@@ -108,11 +108,9 @@ PieceList circular(const Tensor& x, std::int64_t dim, Counts c) {
 /// them so, with the channels behind the spatial dims, and the result lies so, as in PyTorch.
 template <class F>
 Tensor inChannelOrder(const Tensor& x, F f) {
-  if (formatOf(x) == MemoryFormat::Contiguous) return f(x, std::int64_t{2});
-  Dims order{0};
-  for (std::int64_t d = 2; d < x.dim(); ++d) order.push_back(d);
-  order.push_back(1);
-  return laidOut(x, order, [&](const Tensor& t) { return f(t, std::int64_t{1}); });
+  const MemoryFormat format = formatOf(x);
+  if (format == MemoryFormat::Contiguous) return f(x, std::int64_t{2});
+  return laidOut(x, orderOf(format, x.dim()), [&](const Tensor& t) { return f(t, std::int64_t{1}); });
 }
 
 }  // namespace

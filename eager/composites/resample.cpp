@@ -55,35 +55,34 @@ Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool al
   if (x.dtype() == DType::UInt8 && (mode == "linear" || mode == "trilinear"))
     fail("interpolate not implemented for 'uint8' in mode '", mode, "': 'bilinear' and 'bicubic' take it");
   std::array<double, 3> ratios{ratio0, ratio1, ratio2};
-  // Channels that lie beside each other are taken together, where there are enough of them. Results come in row-major
-  // order: what is copied alone is turned first, where it is the smaller of both.
-  constexpr std::int64_t kManyChannels = 8;
-  const bool grows = numelOf(size) > numelOf(DimsRef(x.shape()).subspan(2));
-  const bool turned = grows && kind <= static_cast<std::int64_t>(Interpolation::NearestExact);
-  const bool last = x.size(1) >= kManyChannels && !turned && formatOf(x) != MemoryFormat::Contiguous;
-  Tensor y = last ? movedim(x, Dims{1}, Dims{-1}) : x;
-  bool same = true;
-  bool resampled = false;
-  // Where positions are dropped, not added up, the first dim drops the longest runs, and the others read what is left.
-  const bool drops = !grows && kind <= static_cast<std::int64_t>(Interpolation::NearestExact);
-  for (std::int64_t k = 0; k < n; ++k) {
-    const std::int64_t d = drops ? k : n - 1 - k;
-    double ratio = ratios[static_cast<std::size_t>(d)];
-    if (size[d] == x.size(2 + d) && (ratio == 0 || ratio == 1)) continue;
-    same = false;
-    if (const auto every = everyNth(x.size(2 + d), size[d], ratio, kind); drops && every) {
-      y = slice(y, (last ? 1 : 2) + d, every->start, x.size(2 + d), every->step);
-      continue;
+  // Spatial dims begin at `first`.
+  auto resized = [&](const Tensor& t, std::int64_t first) {
+    // Where positions are dropped, not added up, the first dim drops the longest runs, and the others read what is
+    // left.
+    const bool drops = kind <= static_cast<std::int64_t>(Interpolation::NearestExact) &&
+                       numelOf(size) <= numelOf(DimsRef(x.shape()).subspan(2));
+    Tensor y = t;
+    bool resampled = false;
+    for (std::int64_t k = 0; k < n; ++k) {
+      const std::int64_t d = drops ? k : n - 1 - k;
+      const std::int64_t in = x.size(2 + d);
+      const double ratio = ratios[static_cast<std::size_t>(d)];
+      if (size[d] == in && (ratio == 0 || ratio == 1)) continue;
+      if (const auto every = everyNth(in, size[d], ratio, kind); drops && every) {
+        y = slice(y, first + d, every->start, in, every->step);
+        continue;
+      }
+      resampled = true;
+      y = resample(y, Scalar(ratio), first + d, size[d], kind, alignCorners);
     }
-    resampled = true;
-    y = resample(y, Scalar(ratio), (last ? 1 : 2) + d, size[d], kind, alignCorners);
-  }
-  if (same) return clone(x);
-  if (!resampled) {
-    const Tensor picked = last ? movedim(y, Dims{-1}, Dims{1}) : y;
-    return picked.isContiguous() ? clone(picked) : contiguous(picked);
-  }
-  return last ? contiguous(movedim(y, Dims{-1}, Dims{1})) : y;
+    return resampled ? y : y.isContiguous() ? clone(y) : contiguous(y);
+  };
+  const MemoryFormat format = formatOf(x);
+  if (format == MemoryFormat::Contiguous) return resized(x, 2);
+  // Channels that lie beside each other stay so, as in PyTorch, and are taken together where there are enough of them.
+  constexpr std::int64_t kManyChannels = 8;
+  if (x.size(1) < kManyChannels) return copyIn(resized(x, 2), format, x.dtype(), "interpolate");
+  return laidOut(x, orderOf(format, x.dim()), [&](const Tensor& t) { return resized(t, 1); });
 }
 
 Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode, std::string_view padding,

@@ -6,6 +6,7 @@
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"
+#include "eager/memory_format.h"
 #include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/placement.h"
@@ -174,7 +175,19 @@ Tensor cat(std::span<const Tensor> tensors, std::int64_t dim) {
   DType dtype = resultType(metas);
   for (auto& x : kept) x = toDType(x, dtype);
   if (kept[0].dim() == 0) fail("cat(): zero-dimensional tensor (at position 0) cannot be concatenated");
-  return cat_plain(kept, wrapDim(dim, kept[0].dim()));
+  dim = wrapDim(dim, kept[0].dim());
+  const MemoryFormat format = formatOf(kept[0]);
+  if (format == MemoryFormat::Contiguous ||
+      !std::ranges::all_of(kept, [&](const Tensor& x) { return formatOf(x) == format; }))
+    return cat_plain(kept, dim);
+  // Images whose channels lie beside each other are joined so, as in PyTorch.
+  const Dims order = orderOf(format, kept[0].dim());
+  const Tensor first = kept[0];
+  return laidOut(first, order, [&](const Tensor& t) {
+    for (auto& x : kept) x = permute(x, order);
+    kept[0] = t;
+    return cat_plain(kept, inverseOf(order)[static_cast<std::size_t>(dim)]);
+  });
 }
 
 Tensor stack(std::span<const Tensor> tensors, std::int64_t dim) {
@@ -186,6 +199,12 @@ Tensor stack(std::span<const Tensor> tensors, std::int64_t dim) {
       fail("stack expects each tensor to be equal size, but got ", shapeText(tensors[0].shape()), " at entry 0 and ",
            shapeText(x.shape()), " at entry ", wide.size());
     wide.push_back(unsqueeze(x, dim));
+  }
+  // One image behind the other, which stay as they lie.
+  if (dim == 0 && formatOf(tensors[0]) != MemoryFormat::Contiguous) {
+    Dims shape = wide[0].shape();
+    shape[0] = static_cast<std::int64_t>(wide.size());
+    return reshape(cat(tensors, 0), shape);
   }
   return cat(wide, dim);
 }

@@ -7,6 +7,7 @@
 #include "eager/fusion.h"
 #include "eager/half_types.h"
 #include "eager/helpers.h"
+#include "eager/memory_format.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
 #include "eager/placement.h"
@@ -158,6 +159,7 @@ Pair aminmax(const Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
 Tensor nansum(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::optional<DType> dtype) {
   if (!isFloating(x.dtype())) return sum(x, dim, keepdim, dtype);
   FusedScope fused(x);
+  const RowMajorResults reduced(dim && !dim->empty());
   return sum(where(isnan(x), 0, x), dim, keepdim, dtype);
 }
 Tensor nanmean(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::optional<DType> dtype) {

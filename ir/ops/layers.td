@@ -16,6 +16,17 @@ def : Composite<"batch_norm",
   }];
 }
 
+def : Composite<"batch_norm_parts", "Tensor input, Tensor? weight, Tensor? bias, float eps"> {
+  let results = "(Tensor, Tensor, Tensor, Tensor)";
+  let numResults = 4;
+  let forms = ["hidden"];
+  let rule = "batchNorm";
+  let saves = ["input", "weight", "out1", "out2"];
+  let summary = "`batch_norm` by the batch of [samples, channels, ...], with factors of the same dims; the means, the "
+                "reciprocals of the deviations, and the variances, through which no gradient comes.";
+  let samples = "none";
+}
+
 def : Composite<"instance_norm",
     "Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, "
     "bool use_input_stats=True, Operand? momentum=None, float eps=1e-05"> {

@@ -100,6 +100,7 @@ COVERED = {
     "within": "test_expectations.py::test_values_that_are_refused",
     "full_plain": "full",
     "gcd_plain": "gcd",
+    "batch_norm_parts": "batch_norm",
     "group_norm_parts": "group_norm",
     "layer_norm_parts": "layer_norm",
     "gelu_erf": "gelu",

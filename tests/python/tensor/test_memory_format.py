@@ -153,6 +153,8 @@ ELEMENTWISE = {
     "a matrix": (lambda x: x.t() * 2, (FLAT,), (1, 3)),
     "expanded": (lambda x: x.t()[:, None].expand(3, 2, 4) + 1, (FLAT,), (1, 3, 6)),
     "a fused composite": (tandem.nn.functional.silu, (IN_LAST,), (60, 1, 15, 3)),
+    "a fused composite, of halves": (tandem.nn.functional.silu, (IN_LAST.half(),), (60, 1, 15, 3)),
+    "several roundings, of halves": (tandem.nn.functional.hardswish, (IN_LAST.bfloat16(),), (60, 1, 15, 3)),
     "checked values": (
         lambda x: tandem.nn.functional.binary_cross_entropy(x.sigmoid(), x.sigmoid(), reduction="none"),
         (IN_LAST,),
@@ -196,6 +198,11 @@ def test_elementwise_results_of_mapped_functions():
     assert_same_bits(got.contiguous(), (IN_LAST[0].permute(1, 2, 0) * 2 + 1).contiguous())
 
 
+def many(x):
+    """Four times as many channels, which lie beside each other."""
+    return x.repeat_interleave(4, 1).clone(memory_format=LAST)
+
+
 KEPT = {
     "shuffled": (
         lambda x: tandem.nn.functional.pixel_shuffle(x.repeat_interleave(4, 1).clone(memory_format=LAST), 2),
@@ -210,6 +217,37 @@ KEPT = {
     "rolled": (lambda x: x.roll((1, 3), (1, 2)), (60, 1, 15, 3)),
     "rolled, with gaps": (lambda x: x[:, :, ::2].roll(1, 1), (30, 10, 5, 1)),
     "flipped": (lambda x: x.flip(1, 3), (60, 1, 15, 3)),
+    "joined": (lambda x: tandem.cat([x, x.double(), x[:, :2]], 1), (160, 1, 40, 8)),
+    "joined, one behind the other": (lambda x: tandem.cat([x, 2 * x]), (60, 1, 15, 3)),
+    "joined with rows": (lambda x: tandem.cat([x, x.contiguous()], 3), (120, 40, 10, 1)),
+    "stacked": (lambda x: tandem.stack([x, 2 * x]), (120, 60, 1, 15, 3)),
+    "stacked, as depths": (lambda x: tandem.stack([x, 2 * x], 2), (120, 1, 60, 15, 3)),
+    "nearest": (lambda x: tandem.nn.functional.interpolate(x, size=(8, 11)), (264, 1, 33, 3)),
+    "nearest, every second": (lambda x: tandem.nn.functional.interpolate(x, size=(2, 5)), (30, 1, 15, 3)),
+    "nearest, of one size": (lambda x: tandem.nn.functional.interpolate(x, size=(4, 5)), (60, 1, 15, 3)),
+    "linear": (lambda x: tandem.nn.functional.interpolate(x, scale_factor=2.0, mode="bilinear"), (240, 1, 30, 3)),
+    "linear, of many channels": (
+        lambda x: tandem.nn.functional.interpolate(many(x), size=(3, 7), mode="bilinear", align_corners=True),
+        (252, 1, 84, 12),
+    ),
+    "nearest, of many channels": (
+        lambda x: tandem.nn.functional.interpolate(many(x), size=(6, 10), mode="nearest-exact"),
+        (720, 1, 120, 12),
+    ),
+    "smoothed": (
+        lambda x: tandem.nn.functional.interpolate(many(x), size=(2, 3), mode="bicubic", antialias=True),
+        (72, 1, 36, 12),
+    ),
+    "normalised by the batch": (
+        lambda x: tandem.nn.functional.batch_norm(x, None, None, training=True),
+        (60, 1, 15, 3),
+    ),
+    "normalised as running": (
+        lambda x: tandem.nn.functional.batch_norm(x, tandem.ones(3), tandem.ones(3), bias=tandem.ones(3)),
+        (60, 1, 15, 3),
+    ),
+    "normalised in groups": (lambda x: tandem.nn.functional.group_norm(many(x), 4), (240, 1, 60, 12)),
+    "cut": (lambda x: x[:, 1:, 1::2] * 2, (20, 1, 10, 2)),
     "flipped, in an order of its own": (lambda x: x.permute(2, 0, 3, 1)[::2].flip(0, 1), (15, 30, 3, 1)),
 }
 
