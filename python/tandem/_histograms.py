@@ -12,6 +12,8 @@ __all__ = ["histogram", "histogramdd"]
 
 Tensor = _C.Tensor
 
+_MANY = 4096  # points whose bins are computed; of so many bins, each is looked for
+
 
 class Histogram(NamedTuple):
     """What `histogram` returns."""
@@ -118,7 +120,14 @@ def _histogram(
         raise NotImplementedError(f'"histogramdd" not implemented for {name}: input should be float32 or float64')
     points = points.detach()
     _check_weight(points, weight)
-    edges = _edges(op, points, bins, range)
+    bounds = _bounds_of(op, points, bins, range)
+    edges = tuple(
+        b.detach().clone() if limits is None else _C.linspace(*limits, b + 1, dtype=points.dtype, device=points.device)
+        for b, limits in zip(bins, bounds, strict=True)
+    )
+    what = points.new_ones(len(points)) if weight is None else weight.detach()
+    if len(edges) == 1:
+        return _line_histogram(points[:, 0].contiguous(), edges[0], bounds[0], what, density), edges
     counts = [len(e) - 1 for e in edges]
     box: Tensor | None = None
     for d, (e, count) in enumerate(zip(edges, counts, strict=True)):
@@ -133,13 +142,43 @@ def _histogram(
         for d, e in enumerate(edges):
             box = _C.where((points[:, d] >= e[0]) & (points[:, d] <= e[-1]), box, total)
         boxes = total + 1
-    what = points.new_ones(len(points)) if weight is None else weight.detach()
     hist = points.new_zeros(boxes).index_add(0, box, what)[:total].reshape(counts)
     if density:
         hist = hist / hist.sum()
         for d, e in enumerate(edges):
             hist = hist / e.diff().reshape(-1, *[1] * (len(edges) - 1 - d))
     return hist.contiguous(), edges
+
+
+def _line_histogram(
+    points: Tensor, edges: Tensor, limits: tuple[float, float] | None, what: Tensor, density: bool
+) -> Tensor:
+    """The histogram of `points` [N], whose bins have one width where `limits` are the first and the last edge."""
+    count = len(edges) - 1
+    boxes = points.new_zeros(count + 2)
+    if limits is None or len(points) < _MANY or count >= _MANY:
+        places = _C.searchsorted(edges, points, right=True)
+        # The last edge belongs to the last bin.
+        boxes.index_add_(0, _C.where(points == edges[-1], count, places), what)
+    else:
+        # In pieces, so that what is computed of one stays in the cache.
+        piece = max(16 * _MANY, len(points) // 64)
+        for some, own in zip(points.split(piece), what.split(piece), strict=True):
+            boxes.index_add_(0, _places(some, edges, *limits), own)
+    # The first and the last box are outside.
+    hist = boxes[1:-1]
+    return hist / hist.sum() / edges.diff() if density else hist
+
+
+def _places(points: Tensor, edges: Tensor, low: float, high: float) -> Tensor:
+    """The bin of each point, from 1 on, and 0 for those outside."""
+    count = len(edges) - 1
+    inside = (points >= low) & (points <= high)
+    # By the width of bins it may be one beside that of the edges, which are rounded.
+    near = _C.where(inside, (points - low) * (count / (high - low)), 0).long().clamp_max_(count - 1)
+    above, below = points >= edges[1:].take(near), points < edges.take(near)
+    near.add_(above).sub_(below.long()).clamp_max_(count - 1)
+    return _C.where(inside, near + 1, 0)
 
 
 def _weight_error(shape: Sequence[int], weight: Tensor) -> RuntimeError:
@@ -161,7 +200,10 @@ def _check_weight(points: Tensor, weight: Tensor | None) -> None:
         raise _weight_error(points.shape, weight)
 
 
-def _edges(op: str, points: Tensor, bins: list[Any], range: Sequence[float] | None) -> tuple[Tensor, ...]:
+def _bounds_of(
+    op: str, points: Tensor, bins: list[Any], range: Sequence[float] | None
+) -> list[tuple[float, float] | None]:
+    """The first and the last edge along each coordinate whose bins are a number."""
     rank = len(bins)
     if range is not None and len(range) != 2 * rank:
         raise RuntimeError(
@@ -174,12 +216,7 @@ def _edges(op: str, points: Tensor, bins: list[Any], range: Sequence[float] | No
         if (len(count) - 1 if isinstance(count, Tensor) else count) <= 0:
             got = len(count) - 1 if isinstance(count, Tensor) else count
             raise RuntimeError(f"{op}: bins must be > 0, but got {got} for dimension {d}")
-    return tuple(
-        count.detach().clone()
-        if isinstance(count, Tensor)
-        else _C.linspace(*_bounds(points, d, range), count + 1, dtype=points.dtype, device=points.device)
-        for d, count in enumerate(bins)
-    )
+    return [None if isinstance(count, Tensor) else _bounds(points, d, range) for d, count in enumerate(bins)]
 
 
 def _check_edges(points: Tensor, edges: Tensor, dim: int) -> None:

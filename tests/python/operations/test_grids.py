@@ -76,6 +76,26 @@ def test_edges_of_histograms():
     assert not tandem.histogram(tandem.rand(3).requires_grad_(), 2).hist.requires_grad
 
 
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
+@pytest.mark.parametrize("count", [1, 10, 333])
+def test_histogram_of_many_points(dtype, count, mode):
+    """Bins of one width are computed, and are those between the edges that are returned."""
+    x = tensor(RNG.normal(size=70000)).to(dtype)
+    x[:4000] = (x[:4000] * 100).round() / 100
+    weight = tensor(RNG.uniform(size=70000)).to(dtype)
+    odd = x.clone()
+    odd[::100], odd[5], odd[7] = float("nan"), float("inf"), -float("inf")
+    for points, limits in ((x, None), (x, (-1.0, 0.5)), (odd, (-1.0, 2.0)), (x, (0.5, 0.5))):
+        given = {} if limits is None else {"range": limits}
+        for kwargs in ({}, {"weight": weight}):
+            hist, edges = run_in(mode, lambda x, k=kwargs, g=given: tuple(tandem.histogram(x, count, **k, **g)), points)
+            ends = edges.numpy()
+            inside = (points.numpy() >= ends[0]) & (points.numpy() <= ends[-1])
+            weights = weight.double().numpy()[inside] if kwargs else None
+            want = np.histogram(points.numpy()[inside], ends, weights=weights)[0]
+            np.testing.assert_allclose(hist.numpy(), want, rtol=1e-4 if kwargs else 0)
+
+
 def test_histogramdd(mode):
     x, weight = tensor(RNG.normal(size=(6, 20, 3))), tensor(RNG.uniform(size=(6, 20)))
     flat = x.numpy().reshape(-1, 3)
