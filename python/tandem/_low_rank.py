@@ -295,23 +295,24 @@ def ormqr(
     for name, t, dims in (("input", input, 2), ("other", other, 2), ("tau", tau, 1)):
         if t.dim() < dims:
             raise RuntimeError(f"torch.ormqr: {name} must have at least {dims} dimension{'s' if dims > 1 else ''}.")
-    m, side = input.shape[-2], -2 if left else -1
-    if other.shape[side] < tau.shape[-1]:
+    shape, count, side = input.shape, tau.shape[-1], -2 if left else -1
+    m, size = shape[-2], other.shape[side]
+    if size < count:
         raise RuntimeError(
             f"torch.ormqr: other.shape[{side}] must be greater than or equal to tau.shape[-1], but got "
             f"{list(other.shape)} and {list(tau.shape)}"
         )
-    if other.shape[side] != m:
+    if size != m:
         raise RuntimeError(
             f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2], but got {list(other.shape)} and "
             f"{list(input.shape)}"
         )
-    if tau.shape[-1] > input.shape[-1]:
+    if count > shape[-1]:
         raise RuntimeError(
             "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[-2], input.shape[-1]), but got "
             f"{list(tau.shape)} and {list(input.shape)}"
         )
-    if not input.shape[:-2] == tau.shape[:-1] == other.shape[:-2]:
+    if not shape[:-2] == tau.shape[:-1] == other.shape[:-2]:
         raise RuntimeError(
             "torch.ormqr: expected the batch dimensions of input, tau and other to be equal, but got "
             f"{list(input.shape)}, {list(tau.shape)} and {list(other.shape)}"
@@ -322,9 +323,17 @@ def ormqr(
                 f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype {input.dtype} and "
                 f"{name} has dtype {t.dtype}"
             )
+    # Of many reflectors the whole matrix is made, by which the product is one.
+    if 0 < m <= max(2 * count, 32) and input.dtype in (_C.float32, _C.float64):
+        if shape[-1] < m:
+            none = input.new_zeros(*shape[:-1], m - shape[-1])
+            input = _C.cat((input, none), -1)
+        Q = _linalg.householder_product(input if shape[-1] <= m else input[..., :m], tau)
+        Q = Q.mT if transpose else Q
+        return _C.matmul(Q, other, out=out) if left else _C.matmul(other, Q, out=out)
     result = other if left else other.mT
     # Q = H0 H1 ...: Q and its transposed apply them from the last and from the first on; other @ Q is (Q^T other^T)^T.
-    order = range(tau.shape[-1])
+    order = range(count)
     for i in order if left == transpose else reversed(order):
         v = _C.cat((_C.ones_like(input[..., :1, i]), input[..., i + 1 :, i]), -1).unsqueeze(-1)
         rest = result[..., i:, :]

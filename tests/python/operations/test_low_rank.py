@@ -117,15 +117,16 @@ def test_errors_of_the_search():
             call()
 
 
+@pytest.mark.parametrize("m", [5, 40])  # whose whole matrix is made, and not
 @pytest.mark.parametrize("batch", [(), (2,)])
-def test_products_with_reflectors(batch):
-    x = drawn(*batch, 5, 3)
+def test_products_with_reflectors(batch, m):
+    x = drawn(*batch, m, 3)
     reflectors, tau = tandem.geqrf(x)
-    eye = tandem.eye(5, dtype=x.dtype).expand(*batch, 5, 5)
+    eye = tandem.eye(m, dtype=x.dtype).expand(*batch, m, m)
     Q = tandem.ormqr(reflectors, tau, eye)
     tandem.testing.assert_close(Q @ Q.mT, eye)
     tandem.testing.assert_close(Q @ reflectors.triu(), x)
-    other, row = drawn(*batch, 5, 2), drawn(*batch, 2, 5)
+    other, row = drawn(*batch, m, 2), drawn(*batch, 2, m)
     for transpose in (False, True):
         q = Q.mT if transpose else Q
         tandem.testing.assert_close(tandem.ormqr(reflectors, tau, other, transpose=transpose), q @ other)
