@@ -63,16 +63,19 @@ def empty_strided(
         raise RuntimeError(
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
         )
-    if any(n < 0 for n in size):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
-    if any(n < 0 for n in stride):
-        raise RuntimeError(
-            f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}: strides must not "
-            "be negative"
-        )
-    held = 0 if 0 in size else 1 + sum((n - 1) * by for n, by in zip(size, stride))
-    memory = _C.empty(held, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
-    return memory.as_strided(tuple(size), tuple(stride)).detach().requires_grad_(requires_grad)
+    held = 1
+    for n, by in zip(size, stride, strict=True):
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
+        if by < 0:
+            raise RuntimeError(
+                f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}: strides must "
+                "not be negative"
+            )
+        held += (n - 1) * by
+    memory = _C.empty(0 if 0 in size else held, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+    made = memory.as_strided(tuple(size), tuple(stride)).detach()
+    return made.requires_grad_() if requires_grad else made
 
 
 def empty_permuted(
