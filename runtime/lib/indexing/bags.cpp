@@ -236,12 +236,15 @@ TANDEM_IN_AVX2 inline void sumPiece(const Bags& bags, const T* factors, const Pi
   using L = Lanes<T, Bytes>;
   constexpr int together = 8 * Bytes / sizeof(typename L::Vector);
   std::int64_t i = 0;
-  for (; i + together * L::kCount <= piece.length; i += together * L::kCount)
-    sumRows<T, Bytes, together>(bags, factors, piece, i, sums);
-  // The last vector has some columns of the one before once more.
-  if (piece.length >= L::kCount)
-    for (; i < piece.length; i += L::kCount)
-      sumRows<T, Bytes, 1>(bags, factors, piece, std::min(i, piece.length - L::kCount), sums);
+  // So many vectors at once while more than `least` columns are left: the last ones have some columns once more.
+  auto take = [&]<int Vectors>(std::integral_constant<int, Vectors>, std::int64_t least) TANDEM_IN_AVX2 {
+    constexpr std::int64_t width = Vectors * L::kCount;
+    if (piece.length < width) return;
+    for (; piece.length - i > least; i += width)
+      sumRows<T, Bytes, Vectors>(bags, factors, piece, std::min(i, piece.length - width), sums);
+  };
+  take(std::integral_constant<int, together>(), L::kCount);
+  take(std::integral_constant<int, 1>(), 0);
   for (; i < piece.length; ++i) {
     typename L::Scalar sum = 0;
     for (std::int64_t p = piece.begin; p < piece.end; ++p)
