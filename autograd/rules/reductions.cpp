@@ -234,6 +234,35 @@ void logSoftmaxAlong(RuleContext& c) {
   c.set(0, ops::to(ops::sub(g, ops::mul(ops::exp(y), total)), c.output(0).dtype()));
 }
 
+// The differences d between rows, times g / |d|; by the norm of order 1 sign(d) g, and by that of infinity the same
+// where |d| is the greatest of a pair of rows, if that is finite: each of several has the whole gradient.
+void rowDistances(RuleContext& c) {
+  AttrReader a = c.attrs();
+  const std::int64_t order = a.integer();
+  const bool across = a.boolean();
+  const Tensor& distances = c.output(0);
+  const FusedScope fused(distances.numel() * c.inputShape(0).back());
+  auto rows = [&](int i) { return across ? ops::contiguous(ops::transpose(c.input(i), -1, -2)) : c.input(i); };
+  auto perPair = [&](const Tensor& t) { return ops::unsqueeze(t, across ? -3 : -1); };
+  const std::int64_t overLeft = across ? -2 : -3, overRight = across ? -1 : -2;
+  const Tensor apart = ops::sub(ops::unsqueeze(rows(0), overRight), ops::unsqueeze(rows(1), overLeft));
+  Tensor terms;
+  if (order == 2) {
+    const Tensor zero = ops::eq(distances, 0);
+    const Tensor rate = ops::where(zero, 0, ops::div(c.grad(), ops::where(zero, 1, distances)));
+    terms = ops::mul(apart, perPair(rate));
+  } else {
+    terms = ops::mul(ops::sign(apart), perPair(c.grad()));
+    if (order == 0) {
+      const Tensor passes = ops::eq(ops::abs(apart), perPair(distances));
+      terms = ops::where(ops::logical_and(passes, perPair(ops::isfinite(distances))), terms, 0);
+    }
+  }
+  auto turned = [&](const Tensor& sums) { return across ? ops::transpose(sums, -1, -2) : sums; };
+  if (c.needs(0)) c.set(0, turned(ops::sum(terms, Dims{overRight})));
+  if (c.needs(1)) c.set(1, turned(ops::neg(ops::sum(terms, Dims{overLeft}))));
+}
+
 // out[k] is the logarithm of a sum that x[i] is part of for k >= i, so d/dx[i] is the sum over those k of g[k] e^(x[i]
 // - out[k]): e^(x[i] - out[i]) s[i] with s[i] = g[i] + e^(out[i] - out[i+1]) s[i+1]. No exponent is positive. At an
 // infinite sum that x[i] is one of the reasons for, the derivative is NaN.

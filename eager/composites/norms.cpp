@@ -6,6 +6,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
+#include "eager/half_types.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
 #include "runtime/base/pieces.h"
@@ -171,21 +172,39 @@ static bool acrossRows(std::int64_t rows, std::int64_t size) {
 
 static Tensor turnedIf(bool across, const Tensor& rows) { return across ? contiguous(transpose(rows, -1, -2)) : rows; }
 
-/// The lengths of the differences between rows of x [..., P, M] and of y [..., R, M]: [..., P, R]. Both come turned
-/// where sums are taken side by side.
-static Tensor distancesOf(const Tensor& x, const Tensor& y, double p, bool across) {
-  Tensor apart = sub(unsqueeze(x, across ? -1 : -2), unsqueeze(y, across ? -2 : -3));
+/// The norms of the differences between rows of x [..., P, M] and of y [..., R, M]: [..., P, R].
+static Tensor normsBetween(const Tensor& x, const Tensor& y, double p, bool across) {
+  const Tensor left = turnedIf(across, x), right = turnedIf(across, y);
+  Tensor apart = sub(unsqueeze(left, across ? -1 : -2), unsqueeze(right, across ? -2 : -3));
   const std::int64_t summed = across ? -3 : -1;
-  Tensor found = norm(apart, apart.size(summed) == 0 ? 1 : p, Dims{summed});
-  if (p == kInf && gradEnabled() && apart.requiresGrad()) {
-    // Each of several greatest differences has the whole gradient.
-    found = detached(found);
-    const Tensor greatest = unsqueeze(found, summed);
-    const Tensor size = abs(apart);
-    const Tensor passes = logical_and(eq(size, greatest), lt(greatest, kInf));
-    found = add(found, sum(where(passes, sub(size, greatest), 0), Dims{summed}));
+  return norm(apart, apart.size(summed) == 0 ? 1 : p, Dims{summed});
+}
+
+Tensor row_distances(const Tensor& x, const Tensor& y, std::int64_t order, bool across) {
+  std::array<Tensor, 1> result;
+  {
+    NoGrad off;
+    result[0] = normsBetween(x, y, order == 0 ? kInf : static_cast<double>(order), across);
   }
-  return p == 0 ? constantIn(found, {&apart, 1}) : found;
+  const Operand operands[] = {x, y};
+  const std::int64_t attrs[] = {order, static_cast<std::int64_t>(across)};
+  tapeWhole(OpCode::row_distances, operands, attrs, result);
+  return result[0];
+}
+
+/// The same of half types too, which are rounded once. Of usual norms the tape keeps no differences, which are many
+/// more than rows and distances.
+static Tensor distancesOf(const Tensor& x, const Tensor& y, double p, bool across) {
+  const Tensor left = widened(x), right = widened(y);
+  Tensor found;
+  if (x.size(-1) > 0 && (p == 1 || p == 2 || p == kInf)) {
+    found = row_distances(left, right, p == kInf ? 0 : static_cast<std::int64_t>(p), across);
+  } else {
+    const Tensor both[] = {left, right};
+    found = normsBetween(left, right, p, across);
+    if (p == 0) found = constantIn(detached(found), both);
+  }
+  return toDType(found, x.dtype());
 }
 
 Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<std::string_view> mode) {
@@ -206,8 +225,8 @@ Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<std::stri
     Tensor products = matmul(mul(x, -2), transpose(y, -2, -1));
     return rootOf(clamp_min(add(add(products, xx), yy), Operand(0)), 2);
   }
-  const bool across = acrossRows(y.size(-2), y.size(-1));
-  return distancesOf(turnedIf(across, x), turnedIf(across, y), p, across);
+  FusedScope fused(x.numel() * y.size(-2));
+  return distancesOf(x, y, p, acrossRows(y.size(-2), y.size(-1)));
 }
 
 Tensor normalize(const Tensor& x, double p, std::int64_t dim, double eps) {
@@ -237,11 +256,11 @@ Tensor pdist(const Tensor& x, double p) {
   // A few rows with all that follow the first of them at a time, of which those after each row are kept.
   FusedScope fused(n * (n - 1) / 2 * x.size(1));
   constexpr std::int64_t kBlocks = 8;
-  constexpr std::int64_t kLeastRows = 64;
+  constexpr std::int64_t kLeastElements = 4096;
   const bool across = acrossRows(n, x.size(1));
-  const Tensor rows = turnedIf(across, x);
-  auto some = [&](std::int64_t at, std::int64_t count) { return narrow(rows, across ? 1 : 0, at, count); };
-  const std::int64_t most = std::max((n - 1 + kBlocks - 1) / kBlocks, kLeastRows);
+  auto some = [&](std::int64_t at, std::int64_t count) { return narrow(x, 0, at, count); };
+  const std::int64_t least = std::clamp<std::int64_t>(kLeastElements / std::max<std::int64_t>(x.size(1), 1), 1, 64);
+  const std::int64_t most = std::max((n - 1 + kBlocks - 1) / kBlocks, least);
   std::vector<Tensor> blocks;
   for (std::int64_t at = 0; at < n - 1; at += most) {
     const std::int64_t count = std::min(most, n - 1 - at);

@@ -194,6 +194,16 @@ def : Composite<"dist", "Tensor input, Tensor other, float p=2"> {
   }];
 }
 
+// Taped as a whole: its derivative takes the differences again, which are many more than what it reads.
+def : Composite<"row_distances", "Tensor x1, Tensor x2, int order, bool across"> {
+  let forms = ["hidden"];
+  let rule = "rowDistances";
+  let saves = ["x1", "x2", "out"];
+  let summary = "Distances between rows [..., P, M] and [..., R, M], by the norm of an order, 0 for infinity; `across` "
+                "adds up rows side by side.";
+  let samples = "none";
+}
+
 def : Composite<"cdist", "Tensor x1, Tensor x2, float p=2.0, str? compute_mode=None"> {
   let forms = ["function"];
   let mixedPrecision = "Float32";

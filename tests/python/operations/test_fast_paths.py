@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import assert_same_bits
+from conftest import assert_same_bits, run_in
 
 import tandem
 
@@ -79,6 +79,47 @@ def test_cdist_is_the_norm_of_each_pair(n, m, d, p):
     across = apart.permute(0, 3, 1, 2).contiguous()
     expected = tandem.norm(apart, p, dim=-1) if by_rows else tandem.norm(across, p, dim=1)
     assert_same_bits(tandem.cdist(x, y, p, compute_mode="donot_use_mm_for_euclid_dist"), expected)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, inf])
+@pytest.mark.parametrize("n, m, d", [(3, 4, 2), (40, 30, 8), (30, 20, 70), (5, 7, 1)])
+@pytest.mark.parametrize("dtype", [tandem.float64, tandem.float32])
+def test_gradients_of_distances(p, n, m, d, dtype, mode):
+    """Those of the norms of all differences, of which the tape keeps none."""
+    x, y = tandem.randn(2, n, d, dtype=dtype), tandem.randn(m, d, dtype=dtype)
+    y[0] = x[0, 0]
+    weight = tandem.randn(2, n, m, dtype=dtype)
+    near = {"rtol": 1e-9, "atol": 1e-9} if dtype == tandem.float64 else {"rtol": 1e-4, "atol": 1e-4}
+
+    def gradients(x, y, weight, distances):
+        x, y = x.detach().requires_grad_(), y.detach().requires_grad_()
+        return tandem.autograd.grad((distances(x, y) * weight).sum(), (x, y))
+
+    def plain(x, y):
+        apart = x[:, :, None] - y
+        return apart.abs().amax(-1) if p == inf else apart.norm(p, dim=-1)
+
+    def ours(x, y):
+        return tandem.cdist(x, y, p, compute_mode="donot_use_mm_for_euclid_dist")
+
+    found = run_in(mode, lambda *a: gradients(*a, ours), x, y, weight)
+    for mine, wanted, eager in zip(found, gradients(x, y, weight, plain), gradients(x, y, weight, ours), strict=True):
+        assert_same_bits(mine, eager)
+        assert tandem.allclose(mine, wanted, **near)
+    sizes = []
+    with tandem.autograd.graph.saved_tensors_hooks(lambda t: (sizes.append(t.numel()), t)[1], lambda t: t):
+        ours(x.requires_grad_(), y)
+        F.pdist(x[0], p)
+    assert max(sizes) <= max(2 * n * m, 2 * n * d, m * d, n * n)
+
+
+def test_higher_gradients_of_distances():
+    x = tandem.randn(20, 3, dtype=tandem.float64, requires_grad=True)
+    y = tandem.randn(17, 3, dtype=tandem.float64, requires_grad=True)
+    for p in (1.0, 2.0, inf):
+        distances = lambda x, y, p=p: tandem.cdist(x, y, p, compute_mode="donot_use_mm_for_euclid_dist")  # noqa: E731
+        assert tandem.autograd.gradcheck(distances, (x[:3], y))
+        assert tandem.autograd.gradgradcheck(distances, (x[:3], y[:2]))
 
 
 def test_gradient_of_pdist():
@@ -312,7 +353,7 @@ def test_slices_that_leave_the_dim():
             x.index_select(1, places)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 0.98, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.15, 0.5, 0.98, 1.0])
 def test_places_of_ones_in_stretches(share):
     """Stretches of ones alone, of zeros alone, and of both, which begin anywhere."""
     mask = np.random.default_rng(7).random(5000) < share
@@ -322,6 +363,39 @@ def test_places_of_ones_in_stretches(share):
         for end in (5000, 4999, 2600, 1290):
             part = mask[begin:end].copy()
             np.testing.assert_array_equal(tandem.from_numpy(part).nonzero()[:, 0].numpy(), np.flatnonzero(part))
+
+
+@pytest.mark.parametrize("a, b", [((7,), (3,)), ((5, 6), (3, 2)), ((5, 6), (3, 8)), ((2, 1), (1, 4)), ((3, 4), (4,))])
+def test_products_of_short_rows(a, b, mode):
+    x, y = tandem.randn(a, requires_grad=True), tandem.randn(b, requires_grad=True)
+    found = run_in(mode, tandem.kron, x.detach(), y.detach())
+    wanted = np.kron(x.detach().numpy(), y.detach().numpy())
+    np.testing.assert_array_equal(found.numpy(), wanted)
+    weight = tandem.randn(wanted.shape)
+    for mine, plain in zip(
+        tandem.autograd.grad((tandem.kron(x, y) * weight).sum(), (x, y)),
+        tandem.autograd.grad((tandem.tensordot(x, y, 0).flatten() * unkron(weight, a, b).flatten()).sum(), (x, y)),
+        strict=True,
+    ):
+        assert tandem.allclose(mine, plain, rtol=1e-4, atol=1e-5)
+
+
+def unkron(t, a, b):
+    """The elements of kron's result in the order of those of an outer product of tensors of shapes a and b."""
+    rank = max(len(a), len(b))
+    a, b = ((1,) * (rank - len(s)) + s for s in (a, b))
+    pairs = t.reshape([n for pair in zip(a, b, strict=True) for n in pair])
+    return pairs.permute(*range(0, 2 * rank, 2), *range(1, 2 * rank, 2))
+
+
+def test_diagonals_far_outside():
+    x = tandem.ones(3, 4)
+    for far in (2**62, 2**63 - 1):
+        assert x.tril(far).equal(x) and x.triu(-far).equal(x)
+        assert x.tril(-far).equal(x * 0) and x.triu(far).equal(x * 0)
+    for k in range(-5, 6):
+        np.testing.assert_array_equal(x.tril(k).numpy(), np.tril(x.numpy(), k))
+        np.testing.assert_array_equal(x.triu(k).numpy(), np.triu(x.numpy(), k))
 
 
 @pytest.mark.parametrize("n", [3, 20, 70])
