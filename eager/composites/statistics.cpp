@@ -389,9 +389,7 @@ Tensor gcd(const Tensor& x, const Tensor& y) {
 }
 Tensor lcm(const Tensor& x, const Tensor& y) {
   auto [a, b] = integers("lcm", x, y);
-  // lcm(0, 0) is 0.
-  Tensor g = gcd_plain(a, b);
-  return abs(mul(trunc_divide(a, where(eq(g, 0), 1, g)), b));
+  return lcm_by_gcd(a, b, gcd_plain(a, b));
 }
 
 }  // namespace tandem::ops

@@ -420,6 +420,13 @@ def : Composite<"gcd", "Tensor input, Tensor other"> {
   let reference = "gcd";
 }
 
+def : Case<"lcm_by_gcd", "Promote", "Tensor input, Tensor other, Tensor gcd"> {
+  let domain = "Number";
+  let body = [(abs (mul (trunc_divide $input, (select (eq $gcd, 0), 1, $gcd)), $other))];
+  let differentiable = 0;
+  let summary = "Least common multiples of integers whose greatest common divisors are known.";
+}
+
 def : Composite<"lcm", "Tensor input, Tensor other"> {
   let forms = ["function", "method", "inplace"];
   let summary = "Least common multiple of integers, elementwise; not negative.";
