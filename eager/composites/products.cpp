@@ -189,7 +189,22 @@ Tensor kron(const Tensor& a, const Tensor& b) {
     right.push_back(sizeOf(b, d));
     shape.push_back(sizeOf(a, d) * sizeOf(b, d));
   }
-  return reshape(mul(reshape(a, left), reshape(b, right)), shape);
+  Tensor first = reshape(a, left), second = reshape(b, right);
+  constexpr std::int64_t kShortRow = 8;
+  if (rank > 0 && right.back() > 1 && right.back() <= kShortRow && left.end()[-2] > 1) {
+    // Rows that are shorter than vectors are repeated first, elements of the other likewise.
+    const Dims row{left.end()[-2], right.back()};
+    auto repeated = [&](const Tensor& t, Dims sizes) {
+      std::copy(row.begin(), row.end(), sizes.end() - 2);
+      const Tensor all = expand(t, sizes);
+      sizes.pop_back();
+      sizes.back() = row[0] * row[1];
+      return reshape(all, sizes);
+    };
+    first = repeated(first, left);
+    second = repeated(second, right);
+  }
+  return reshape(mul(first, second), shape);
 }
 Tensor trace(const Tensor& x) {
   if (x.dim() != 2) fail("trace: expected a matrix, but got tensor with dim ", x.dim());
