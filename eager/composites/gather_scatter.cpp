@@ -120,7 +120,7 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source)
   // How many true elements there are up to each: the next after its own place in the source, which a false one reads
   // no more than it is. -1, before the first, is the last place.
   Tensor number = cumsum(reshape(holds, Dims{-1}), 0);
-  if (number.numel() > 0) {
+  if (number.numel() > source.numel()) {
     const Tensor all = narrow(number, 0, number.numel() - 1, 1);
     number = expected(number, le(all, source.numel()), Expectation::EnoughToScatter);
   }

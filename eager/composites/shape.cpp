@@ -231,15 +231,19 @@ Tensor repeat(const Tensor& x, DimsRef repeats) {
 }
 
 namespace {
-/// column - row of every element of the last two dims.
-Tensor diagonalNumber(const Tensor& x) {
-  auto ramp = [](std::int64_t n) {
+/// Do the elements of the last two dims lie on the diagonal of a number, or below it? With `above` those that lie on it
+/// or above.
+Tensor besideDiagonal(const Tensor& x, std::int64_t diagonal, bool above) {
+  auto ramp = [](std::int64_t start, std::int64_t n) {
     AttrWriter w;
     w.list(Dims{n});
     w.dtype(DType::Int64);
-    return apply(OpCode::ramp, {Operand(std::int64_t{0}), Operand(std::int64_t{1})}, w.span());
+    return apply(OpCode::ramp, {Operand(start), Operand(std::int64_t{1})}, w.span());
   };
-  return sub(ramp(x.size(-1)), unsqueeze(ramp(x.size(-2)), 1));
+  // Those of more are empty or whole.
+  const std::int64_t rows = x.size(-2), columns = x.size(-1);
+  const Tensor last = unsqueeze(ramp(std::clamp(diagonal, -rows, columns), rows), 1);
+  return above ? ge(ramp(0, columns), last) : le(ramp(0, columns), last);
 }
 }  // namespace
 
@@ -248,12 +252,12 @@ static Scalar zeroFor(const Tensor& x) { return x.dtype() == DType::Bool ? Scala
 Tensor tril(const Tensor& x, std::int64_t diagonal) {
   if (x.dim() < 2) fail("tril: input tensor must have at least 2 dimensions, got shape ", shapeText(x.shape()));
   FusedScope fused(x);
-  return where(le(diagonalNumber(x), diagonal), x, zeroFor(x));
+  return where(besideDiagonal(x, diagonal, false), x, zeroFor(x));
 }
 Tensor triu(const Tensor& x, std::int64_t diagonal) {
   if (x.dim() < 2) fail("triu: input tensor must have at least 2 dimensions, got shape ", shapeText(x.shape()));
   FusedScope fused(x);
-  return where(ge(diagonalNumber(x), diagonal), x, zeroFor(x));
+  return where(besideDiagonal(x, diagonal, true), x, zeroFor(x));
 }
 
 namespace {
