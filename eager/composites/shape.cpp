@@ -284,6 +284,8 @@ Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Ope
 }
 Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) {
   needHeld("index_add", x.dtype(), alpha);
+  if (index.dtype() != DType::Int64 && index.dtype() != DType::Int32)
+    fail("index_add_(): Expected dtype int32/int64 for index but got: ", dtypeClassName(index.dtype()));
   bool plain = alpha.slot < 0 && alpha.asDouble() == 1;
   const bool logical = x.dtype() == DType::Bool && source.dtype() == DType::Bool;
   const Tensor added = plain ? source : mul(source, logical ? Scalar(alpha.asInt() != 0) : alpha);

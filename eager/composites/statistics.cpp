@@ -252,7 +252,7 @@ Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t minlength) 
   std::int64_t size = learnSize(count);
   if (size < 0) fail("bincount only supports 1-d non-negative integral inputs.");
   Tensor values = weights.defined() ? toDType(detached(weights), dtype) : expand(ones(Dims{1}, dtype), x.shape());
-  return index_add_plain(zeros(Dims{size}, dtype), 0, toDType(x, DType::Int64), values);
+  return index_add_plain(zeros(Dims{size}, dtype), 0, x, values);
 }
 
 Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, const Tensor& aweights) {

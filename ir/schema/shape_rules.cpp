@@ -334,7 +334,8 @@ void takePieces(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMet
 }
 
 void indexAdd(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
-  needIndex(op, operands[1]);
+  if (!isInteger(operands[1].dtype))
+    fail(name(op), "(): Expected integers for index, but got ", dtypeClassName(operands[1].dtype));
   needSameDType(op, operands[0], operands[2]);
   const Dims& self = operands[0].shape;
   const Dims& source = operands[2].shape;

@@ -2,6 +2,7 @@
 // indexed dims become one list of offsets, so that one tensor of indices and several are the same work.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <limits>
 #include <numeric>
@@ -47,6 +48,7 @@ class Offsets {
   std::int64_t count() const { return count_; }
   std::int64_t operator[](std::int64_t i) const { return values_[i]; }
   const std::int64_t* data() const { return values_; }
+  ArrayView view() const { return {const_cast<std::int64_t*>(values_), DType::Int64, {count_}, {1}}; }
   /// How much more each is than the one before, if that is one number for all.
   std::optional<std::int64_t> step() const {
     return plain_ && plain_->step() ? plain_->step() : stepOf(values_, count_);
@@ -205,9 +207,12 @@ void writeBlocks(std::int64_t outer, std::int64_t outerStride, std::int64_t inne
   if (count == 0 || inner == 0) return;
   if (inner == 1) {
     const std::int64_t* places = offsets.data();
-    parallelFor(outer, grainOf(count), [&, each](std::int64_t begin, std::int64_t end) {
+    parallelFor(outer, grainOf(count), [=](std::int64_t begin, std::int64_t end) {
+      const Each write = each;  // not what is captured, which writes of bytes might change
+      const std::int64_t n = count, step = outerStride;
+      const std::int64_t* at = places;
       for (std::int64_t o = begin; o < end; ++o)
-        for (std::int64_t j = 0; j < count; ++j) each(o * outerStride + places[j], o * count + j, 1);
+        for (std::int64_t j = 0; j < n; ++j) write(o * step + at[j], o * n + j, 1);
     });
     return;
   }
@@ -327,35 +332,92 @@ void addByPlace(const T* x, const T* values, const Offsets& offsets, std::int64_
 constexpr std::int64_t kCountTogether = 256 * 1024;
 constexpr std::int64_t kCountEach = 8;
 constexpr std::int64_t kMaxCounts = 16;
+// Places that are named again soon wait for each other: neighbours are added to sums of their own, where all of these
+// take no more bytes than this.
+constexpr std::int64_t kSideBySide = 4;
+constexpr std::int64_t kSideBytes = 16 * 1024;
 
-/// out = x + the values at their offsets, of integers, which wrap to one result in any order: where places are few
-/// pieces of the values side by side, each into sums of its own.
+/// sums[k][at[j]] += terms[j * step] for n places, those of one k by themselves.
+template <class T, class I>
+void addSideBySide(const I* at, std::int64_t n, const T* terms, std::int64_t step, T* sums, std::int64_t apart) {
+  auto add = [&](std::int64_t j, T* to, T term) TANDEM_INLINED { to[at[j]] = addElements(to[at[j]], term); };
+  std::int64_t j = 0;
+  if (step == 0) {
+    const T one = terms[0];
+    for (; j + kSideBySide <= n; j += kSideBySide)
+      for (std::int64_t k = 0; k < kSideBySide; ++k) add(j + k, sums + k * apart, one);
+  } else {
+    for (; j + kSideBySide <= n; j += kSideBySide)
+      for (std::int64_t k = 0; k < kSideBySide; ++k) add(j + k, sums + k * apart, terms[j + k]);
+  }
+  for (; j < n; ++j) add(j, sums, terms[j * step]);
+}
+
+/// out = x + the values at the places of a contiguous index, of integers, which wrap to one result in any order: where
+/// places are few pieces of the values side by side, each into sums of its own. False, and nothing written, where an
+/// index is out of range.
 template <class T>
-void addByPieces(const ArrayView& x, const ArrayView& values, const Offsets& offsets, const ArrayView& out) {
-  const std::int64_t count = offsets.count();
+bool addByPieces(const ArrayView& x, const ArrayView& values, const ArrayView& index, const ArrayView& out) {
+  const std::int64_t count = index.numel();
   const std::int64_t places = out.numel();
-  const std::int64_t pieces = std::min(kMaxCounts, count / std::max(kCountTogether, kCountEach * places));
+  const std::int64_t pieces =
+      std::max<std::int64_t>(1, std::min(kMaxCounts, count / std::max(kCountTogether, kCountEach * places)));
+  const std::int64_t bytes = kSideBySide * places * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t sides = bytes <= kSideBytes && count >= kSideBySide * kCountEach * places ? kSideBySide : 1;
   const bool one = std::ranges::all_of(values.strides, [](std::int64_t stride) { return stride == 0; });
   std::optional<Contiguous> list;
   const T* terms = one ? values.as<T>() : list.emplace(values).as<T>();
-  const std::int64_t* at = offsets.data();
+  const std::int64_t apart = sides == 1 ? 0 : places;
   auto add = [&](std::int64_t begin, std::int64_t end, T* to) {
-    for (std::int64_t j = begin; j < end; ++j) to[at[j]] = addElements(to[at[j]], terms[one ? 0 : j]);
+    auto addSome = [&](const auto* at, std::int64_t from, std::int64_t n) {
+      addSideBySide(at, n, one ? terms : terms + from, one ? 0 : 1, to, apart);
+    };
+    if constexpr (std::is_same_v<T, std::int64_t>) {  // as counts are
+      if (index.dtype == DType::UInt8) return addSome(index.as<const std::uint8_t>() + begin, begin, end - begin);
+      if (index.dtype == DType::Int32) return addSome(index.as<const std::int32_t>() + begin, begin, end - begin);
+    }
+    std::array<std::int64_t, 512> buffer;
+    constexpr auto kStretch = static_cast<std::int64_t>(buffer.size());
+    for (std::int64_t from = begin; from < end; from += kStretch) {
+      const std::int64_t n = std::min(kStretch, end - from);
+      addSome(indicesAt(index, from, n, buffer.data()), from, n);
+    }
   };
   T* to = out.as<T>();
-  if (pieces < 2) {
+  if (pieces * sides == 1) {
+    if (!indicesInside(index, 0, count, places)) return false;
     copyArray(x, out);
-    return add(0, count, to);
+    add(0, count, to);
+    return true;
   }
-  Scratch<T> sums(pieces * places);
+  Scratch<T> sums(pieces * sides * places);
+  std::atomic<bool> inside{true};
   parallelTiles(pieces, [&](std::int64_t piece) {
-    T* own = sums.data() + piece * places;
-    std::fill_n(own, places, T{});
-    add(count * piece / pieces, count * (piece + 1) / pieces, own);
+    T* own = sums.data() + piece * sides * places;
+    std::fill_n(own, sides * places, T{});
+    const std::int64_t begin = count * piece / pieces, end = count * (piece + 1) / pieces;
+    if (indicesInside(index, begin, end - begin, places))
+      add(begin, end, own);
+    else
+      inside.store(false, std::memory_order_relaxed);
   });
+  if (!inside.load(std::memory_order_relaxed)) return false;
   copyArray(x, out);
-  for (std::int64_t piece = 0; piece < pieces; ++piece)
+  for (std::int64_t piece = 0; piece < pieces * sides; ++piece)
     for (std::int64_t i = 0; i < places; ++i) to[i] = addElements(to[i], sums[piece * places + i]);
+  return true;
+}
+
+bool addIntegers(const ArrayView& x, const ArrayView& values, const ArrayView& index, const ArrayView& out) {
+  return withType(out.dtype, [&](auto tag) {
+    // Sums wrap, with a sign as without.
+    using Stored = typename decltype(tag)::Type;
+    using T = std::conditional_t<std::is_same_v<Stored, std::int8_t>, std::uint8_t, Stored>;
+    if constexpr (std::is_integral_v<T>)
+      return addByPieces<T>(x, values, index, out);
+    else
+      return false;
+  });
 }
 
 /// A copy of x with `values` (in the shape outer + index shape + inner) added at or written to the offsets.
@@ -366,12 +428,11 @@ void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offse
   std::int64_t inner = numelOf(DimsRef(x.shape).subspan(first + n));
   std::int64_t outerStride = numelOf(DimsRef(x.shape).subspan(first));
   if (accumulate) {
+    if (outer == 1 && inner == 1 && addIntegers(x, values, offsets.view(), out)) return;
     withType(x.dtype, [&](auto tag) {
       // Sums wrap, with a sign as without.
       using Stored = typename decltype(tag)::Type;
       using T = std::conditional_t<std::is_same_v<Stored, std::int8_t>, std::uint8_t, Stored>;
-      if constexpr (std::is_integral_v<T>)
-        if (outer == 1 && inner == 1) return addByPieces<T>(x, values, offsets, out);
       Contiguous source(values);
       // Sorting pays where blocks are wider than their index and many, or would be rounded one by one.
       std::int64_t places = outerStride / inner;
@@ -417,6 +478,11 @@ void index_add(const LibraryCall& call) {
   ArrayView x = atLeast1d(call.inputs[0]);
   ArrayView out = atLeast1d(call.outputs[0]);
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
+  const ArrayView& index = call.inputs[1];
+  // Of a list of integers the index is read as it is.
+  if (out.shape.size() == 1 && isInteger(index.dtype) && index.contiguous() && index.numel() > 0 &&
+      addIntegers(x, call.inputs[2], index, out))
+    return;
   Offsets offsets("index_add", call.inputs.subspan(1, 1), out.shape, out.strides, dim, IndexRange::Slices);
   writeInto(x, call.inputs[2], offsets, static_cast<std::size_t>(dim), 1, true, out);
 }

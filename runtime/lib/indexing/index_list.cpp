@@ -1,8 +1,8 @@
 #include "runtime/lib/indexing/index_list.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <type_traits>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/clones.h"
@@ -22,12 +22,14 @@ bool allInside(const std::int64_t* values, std::int64_t n, std::int64_t size) {
   return withHostIsa([&]() TANDEM_INLINED { return inRange(values, n, size); });
 }
 
-bool insideEverywhere(const std::int64_t* values, std::int64_t count, std::int64_t size) {
-  std::atomic<bool> inside{true};
+/// Does `good(begin, end)` hold for all pieces of [0, count)?
+template <class F>
+bool everywhere(std::int64_t count, F good) {
+  std::atomic<bool> all{true};
   parallelFor(count, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-    if (!allInside(values + begin, end - begin, size)) inside.store(false, std::memory_order_relaxed);
+    if (!good(begin, end)) all.store(false, std::memory_order_relaxed);
   });
-  return inside.load(std::memory_order_relaxed);
+  return all.load(std::memory_order_relaxed);
 }
 
 /// Is each of the n numbers `step` more than the one before? Looked at in stretches, so that most lists, which are no
@@ -63,20 +65,47 @@ bool rampInside(std::int64_t first, std::int64_t step, std::int64_t n, std::int6
   return outside >> 63 == 0;
 }
 
+template <class T>
+void widenTo(const ArrayView& index, std::int64_t begin, std::int64_t n, std::int64_t* to) {
+  const T* from = index.as<const T>() + begin;
+  withAvx2([&]() TANDEM_INLINED {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
+  });
+}
+/// The n integers of fewer bits of a contiguous index from `begin` on.
+void widenIndices(const char* op, const ArrayView& index, std::int64_t begin, std::int64_t n, std::int64_t* to) {
+  switch (index.dtype) {
+  case DType::UInt8:
+    return widenTo<std::uint8_t>(index, begin, n, to);
+  case DType::Int8:
+    return widenTo<std::int8_t>(index, begin, n, to);
+  case DType::Int16:
+    return widenTo<std::int16_t>(index, begin, n, to);
+  case DType::Int32:
+    return widenTo<std::int32_t>(index, begin, n, to);
+  default:
+    failIndexType(op, index.dtype);
+  }
+}
+
 /// The values of an array of any integers, in row-major order.
 void copyValues(const char* op, const ArrayView& index, std::int64_t* to) {
   if (index.dtype == DType::Int64)
     return copyArray(index, {to, DType::Int64, index.shape, contiguousStrides(index.shape)});
-  withType(index.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      parallelFor(index.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-        Walker<1> at(index.shape, {index.strides}, begin);
-        for (std::int64_t i = begin; i < end; ++i, at.next()) to[i] = index.as<T>()[at.offset[0]];
-      });
-    } else if (index.numel() > 0) {
-      failIndexType(op, index.dtype);
-    }
+  if (index.numel() == 0) return;
+  const Contiguous list(index);
+  parallelFor(index.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    widenIndices(op, list.view(), begin, end - begin, to + begin);
+  });
+}
+
+/// Are the integers of a contiguous index in [0, size)?
+template <class T>
+bool typedInside(const T* values, std::int64_t n, std::int64_t size) {
+  return withAvx2([&]() TANDEM_INLINED {
+    T least = 0, most = 0;
+    for (std::int64_t i = 0; i < n; ++i) least = std::min(least, values[i]), most = std::max(most, values[i]);
+    return least >= 0 && most < size;
   });
 }
 
@@ -88,6 +117,24 @@ std::optional<std::int64_t> stepOf(const std::int64_t* values, std::int64_t n) {
   const std::uint64_t step = x[1] - x[0];
   const bool all = withAvx2([&]() TANDEM_INLINED { return isRamp(x, n, step); });
   return all ? std::optional(static_cast<std::int64_t>(step)) : std::nullopt;
+}
+
+const std::int64_t* indicesAt(const ArrayView& index, std::int64_t begin, std::int64_t n, std::int64_t* buffer) {
+  if (index.dtype == DType::Int64) return index.as<const std::int64_t>() + begin;
+  widenIndices("index", index, begin, n, buffer);
+  return buffer;
+}
+
+bool indicesInside(const ArrayView& index, std::int64_t begin, std::int64_t n, std::int64_t size) {
+  if (index.dtype == DType::UInt8) return typedInside(index.as<const std::uint8_t>() + begin, n, size);
+  if (index.dtype == DType::Int32) return typedInside(index.as<const std::int32_t>() + begin, n, size);
+  std::array<std::int64_t, 512> buffer;
+  constexpr auto kStretch = static_cast<std::int64_t>(buffer.size());
+  for (; n > 0; begin += kStretch, n -= kStretch) {
+    const std::int64_t some = std::min(n, kStretch);
+    if (!allInside(indicesAt(index, begin, some, buffer.data()), some, size)) return false;
+  }
+  return true;
 }
 
 IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, std::int64_t size, IndexRange range)
@@ -102,18 +149,17 @@ IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, s
     if (step_ && rampInside(values_[0], *step_, count_, size)) return;
     step_.reset();
   }
-  if (insideEverywhere(values_, count_, size)) return;
+  auto inside = [&](std::int64_t begin, std::int64_t end) { return allInside(values_ + begin, end - begin, size); };
+  if (everywhere(count_, inside)) return;
   const std::int64_t least = leastIndex(range, size);
   const std::int64_t* given = values_;
   if (!copy_) values_ = copy_.emplace(count_).data();
   std::int64_t* values = copy_->data();
-  std::atomic<bool> good{true};
-  parallelFor(count_, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-    const bool allGood =
-        withHostIsa([&]() TANDEM_INLINED { return wrapAll(given + begin, values + begin, end - begin, least, size); });
-    if (!allGood) good.store(false, std::memory_order_relaxed);
-  });
-  if (good.load(std::memory_order_relaxed)) return;
+  auto wrapped = [&](std::int64_t begin, std::int64_t end) {
+    return withHostIsa([&]()
+                           TANDEM_INLINED { return wrapAll(given + begin, values + begin, end - begin, least, size); });
+  };
+  if (everywhere(count_, wrapped)) return;
   // The first in order, whichever thread met one first.
   for (std::int64_t i = 0; i < count_; ++i) {
     std::int64_t v = values_[i];

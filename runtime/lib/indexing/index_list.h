@@ -27,6 +27,11 @@ class IndexList {
   std::optional<Scratch<std::int64_t>> copy_;
 };
 
+/// The integers [begin, begin + n) of a contiguous index: their memory, or `buffer`, to which they are widened.
+const std::int64_t* indicesAt(const ArrayView& index, std::int64_t begin, std::int64_t n, std::int64_t* buffer);
+/// Are those in [0, size)?
+bool indicesInside(const ArrayView& index, std::int64_t begin, std::int64_t n, std::int64_t size);
+
 /// How much more each of n numbers is than the one before, if that is one number for all.
 std::optional<std::int64_t> stepOf(const std::int64_t* values, std::int64_t n);
 

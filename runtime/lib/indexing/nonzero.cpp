@@ -3,19 +3,34 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
+#include <immintrin.h>
 #include <vector>
 
 #include "runtime/base/attrs.h"
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/strided.h"
 
-#pragma GCC target("avx2,popcnt")  // which generated code needs too
+#pragma GCC target("avx2,bmi,popcnt")  // which generated code needs too
 
 namespace tandem::lib {
 namespace {
 
 constexpr std::int64_t kPiece = 16 * 1024;
+constexpr std::int64_t kVector = 32;  // bytes of one
+
+/// How many of `n` bytes, which are 0 or 1, are 1.
+std::int64_t countOnes(const std::uint8_t* bytes, std::int64_t n) {
+  __m256i sums = _mm256_setzero_si256();
+  std::int64_t i = 0;
+  for (; i + kVector <= n; i += kVector)
+    sums = _mm256_add_epi64(
+        sums, _mm256_sad_epu8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + i)), _mm256_setzero_si256()));
+  std::array<std::int64_t, 4> each{};
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(each.data()), sums);
+  std::int64_t count = each[0] + each[1] + each[2] + each[3];
+  for (; i < n; ++i) count += bytes[i];
+  return count;
+}
 
 /// The counts of each piece of kPiece elements in row-major order.
 std::vector<std::int64_t> countPieces(const ArrayView& x) {
@@ -26,7 +41,7 @@ std::vector<std::int64_t> countPieces(const ArrayView& x) {
     std::int64_t count = 0;
     std::int64_t length = std::min(kPiece, n - p * kPiece);
     if (x.contiguous()) {
-      for (std::int64_t i = 0; i < length; ++i) count += data[p * kPiece + i];
+      count = countOnes(data + p * kPiece, length);
     } else {
       Walker<1> at(x.shape, {x.strides}, p * kPiece);
       for (std::int64_t i = 0; i < length; ++i, at.next()) count += data[at.offset[0]];
@@ -45,39 +60,31 @@ constexpr auto kPlaces = [] {
   return all;
 }();
 
-/// The places of ones among the bytes [i, i + 8), which are 0 or 1; eight are written.
-inline void placesOfEight(const std::uint8_t* line, std::int64_t i, std::int64_t*& to) {
-  std::uint64_t eight = 0;
-  std::memcpy(&eight, line + i, sizeof eight);
-  // Bit 8 k moves to bit 56 + k.
-  const auto bits = static_cast<std::uint8_t>(eight * 0x0102040810204080 >> 56);
-  const std::array<std::uint8_t, 8>& places = kPlaces[bits];
-  for (std::size_t k = 0; k < 8; ++k) to[k] = i + places[k];
-  to += std::popcount(bits);
-}
-
-/// The places of ones among the bytes [i, size), which are 0 or 1, eight of them at a time, while there is room for
-/// eight up to `end`. Returns where it stopped. Stretches of ones and of zeros alone take less time.
+/// The places of ones among the bytes [i, size), which are 0 or 1, a vector of them at a time, until `to` is `end`.
+/// Returns where it stopped.
 std::int64_t placesOfOnes(const std::uint8_t* line, std::int64_t i, std::int64_t size, std::int64_t*& to,
                           const std::int64_t* end) {
-  constexpr std::int64_t kStretch = 64;
-  for (; i + kStretch <= size && end - to >= kStretch; i += kStretch) {
-    std::uint64_t most = 0, least = ~std::uint64_t{0};
-    for (std::int64_t k = 0; k < kStretch; k += 8) {
-      std::uint64_t eight = 0;
-      std::memcpy(&eight, line + i + k, sizeof eight);
-      most |= eight;
-      least &= eight;
+  constexpr int kFew = 6;     // of so many each is sought by itself,
+  constexpr int kBeyond = 8;  // and of others so many places behind the last one may be written
+  for (; i + kVector <= size && to != end; i += kVector) {
+    // A 1 becomes the sign of its byte.
+    const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line + i));
+    auto ones = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_slli_epi16(bytes, 7)));
+    if (ones == 0) continue;
+    const int count = std::popcount(ones);
+    if (count == kVector) {
+      for (std::int64_t k = 0; k < kVector; ++k) to[k] = i + k;
+      to += kVector;
+    } else if (count <= kFew || end - to < count + kBeyond) {
+      for (; ones != 0; ones &= ones - 1) *to++ = i + std::countr_zero(ones);
+    } else {
+      for (std::int64_t from = i; from < i + kVector; from += 8, ones >>= 8) {
+        const std::array<std::uint8_t, 8>& places = kPlaces[ones & 0xff];
+        for (std::size_t k = 0; k < 8; ++k) to[k] = from + places[k];
+        to += std::popcount(ones & 0xff);
+      }
     }
-    if (most == 0) continue;
-    if (least == 0x0101010101010101) {
-      for (std::int64_t k = 0; k < kStretch; ++k) to[k] = i + k;
-      to += kStretch;
-      continue;
-    }
-    for (std::int64_t k = i; k < i + kStretch; k += 8) placesOfEight(line, k, to);
   }
-  for (; i + 8 <= size && end - to >= 8; i += 8) placesOfEight(line, i, to);
   return i;
 }
 

@@ -359,6 +359,34 @@ def test_many_integers_are_added_to_few_places(dtype, places):
         assert (tandem.bincount(index).numpy() == np.bincount(index.numpy())).all()
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize(
+    "count, greatest", [(1, 0), (100, 7), (5000, 127), (70000, 100), (600_000, 120), (3000, 30000)]
+)
+def test_counts_of_integers_of_each_size(dtype, count, greatest):
+    greatest = min(greatest, np.iinfo(dtype).max)
+    x = np.random.default_rng(count).integers(0, greatest + 1, count).astype(dtype)
+    t = tandem.from_numpy(x)
+    counts = tandem.bincount(t)
+    np.testing.assert_array_equal(counts.numpy(), np.bincount(x))
+    for mode in ("lazy", "compiled"):
+        assert_same_bits(run_in(mode, tandem.bincount, t), counts)
+    twice = tandem.from_numpy(np.repeat(x, 2))[::2]
+    np.testing.assert_array_equal(tandem.bincount(twice, minlength=300).numpy(), np.bincount(x, minlength=300))
+
+
+@pytest.mark.parametrize("dtype", [tandem.int32, tandem.int64])
+@pytest.mark.parametrize("places, count", [(10, 3), (10, 5000), (100_000, 5000)])
+def test_an_index_out_of_range_adds_nothing(dtype, places, count):
+    for wrong in (-1, places):
+        index = tandem.zeros(count, dtype=dtype)
+        index[count // 2] = wrong
+        x = tandem.arange(places)
+        with pytest.raises(IndexError, match=rf"index {wrong} is out of bounds for dimension 0 with size {places}"):
+            x.index_add_(0, index, tandem.ones(count, dtype=tandem.int64))
+        assert x.equal(tandem.arange(places))
+
+
 def test_a_repeated_value_is_read_before_it_is_overwritten(mode):
     """`x[:] = x[0]` writes over its own value; a shifted part of x of the same shape stays refused."""
 
