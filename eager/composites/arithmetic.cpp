@@ -336,15 +336,16 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (x.size(-1) != y.size(-2))
     fail("matmul: inner dimensions differ: ", shapeText(a.shape()), " @ ", shapeText(b.shape()),
          " (mat1 and mat2 shapes cannot be multiplied)");
-  if (y.dim() == 2 && x.dim() > 2 && x.isContiguous()) {
-    // One product with all rows of the batch.
-    Tensor z = matrixProduct(view(x, Dims{x.numel() / std::max<std::int64_t>(x.size(-1), 1), x.size(-1)}), y);
+  // One product with all rows of the batch: where they lie so, and where the derivative would else have a weight for
+  // each example, which costs more than a copy of the rows. Products of matrices have the same bits either way; those
+  // with a vector are added in an order that the number of rows decides.
+  const bool weighed = y.dim() == 2 && y.size(-1) > 1 && y.requiresGrad() && gradEnabled();
+  if (y.dim() == 2 && x.dim() > 2 && x.numel() > 0 && (x.isContiguous() || weighed)) {
+    Tensor z = matrixProduct(reshape(x, Dims{x.numel() / x.size(-1), x.size(-1)}), y);
     Dims shape = x.shape();
     shape[shape.size() - 1] = y.size(-1);
-    if (x.numel() > 0) {
-      z = view(z, shape);
-      return b.dim() == 1 ? squeeze_dims(z, Dims{-1}) : z;
-    }
+    z = view(z, shape);
+    return b.dim() == 1 ? squeeze_dims(z, Dims{-1}) : z;
   }
   if (x.dim() > 2 || y.dim() > 2) {
     Dims bx(x.shape().begin(), x.shape().end() - 2);

@@ -3,6 +3,7 @@
 The sizes are such that kernels get them in transposed blocks: whole blocks, and some that end within one.
 """
 
+import contextlib
 import itertools
 
 import numpy as np
@@ -350,3 +351,32 @@ def test_copies_of_every_small_shape(dtype):
     for rows, columns in itertools.product(sizes, sizes):
         x = np.arange(rows * columns).reshape(rows, columns).astype(dtype)
         np.testing.assert_array_equal(td.tensor(x).t().contiguous().numpy(), x.T)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("mode", ["eager", "lazy", "compile"])
+def test_gradients_of_a_weight_by_a_batch_in_another_order(dtype, mode):
+    """One product with the rows of all examples, as of a batch whose rows lie so: the sum has its bits, and no example
+    gets a gradient of its own."""
+    x = td.from_numpy(np.random.default_rng(0).standard_normal((7, 5, 33))).to(getattr(td, dtype))
+    weight = td.from_numpy(np.random.default_rng(1).standard_normal((24, 33))).to(x.dtype).requires_grad_()
+    bias = td.zeros(24, dtype=x.dtype, requires_grad=True)
+
+    def gradients(x):
+        y = F.linear(x, weight, bias)
+        return y, *td.autograd.grad(y, (weight, bias), td.cos(y.detach()))
+
+    apart = x.transpose(0, 1)
+    call = td.compile(gradients) if mode == "compile" else gradients
+    with td.lazy() if mode == "lazy" else contextlib.nullcontext():
+        got = call(apart)
+    for mine, theirs in zip(got, gradients(apart.contiguous()), strict=True):
+        assert td.equal(mine, theirs)
+
+
+def test_memory_of_the_gradient_of_a_weight_by_a_batch_in_another_order():
+    x, weight = td.ones(8, 64, 256).transpose(0, 1), td.ones(512, 256, requires_grad=True)
+    y = F.linear(x, weight)
+    before = td.counters()["bytes_allocated"]
+    y.backward(td.ones_like(y))
+    assert td.counters()["bytes_allocated"] - before < 20 * weight.numel() * 4
