@@ -123,6 +123,9 @@ PyObject* gradFn(PyObject* self, void*) {
 PyObject* outputNr(PyObject* self, void*) {
   return of(self, [](const Tensor& t) { return PyLong_FromLong(autograd::outputNr(t)); });
 }
+PyObject* storageId(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) { return PyLong_FromVoidPtr(t.impl()->storage.get()); });
+}
 PyObject* version(PyObject* self, void*) {
   return of(self, [](const Tensor& t) {
     if (t.impl()->inference) fail("Inference tensors do not track version counter.");
@@ -189,6 +192,7 @@ std::vector<PyGetSetDef> propertyDefs() {
       {"grad", grad, setGrad, doc::property_grad, nullptr},
       {"grad_fn", gradFn, nullptr, doc::property_grad_fn, nullptr},
       {"output_nr", outputNr, nullptr, doc::property_output_nr, nullptr},
+      {"_storage_id", storageId, nullptr, "Which storage it is, among those that live.", nullptr},
       {"_version", version, nullptr, "Writes to the storage so far.", nullptr},
       {"_base", base, nullptr, "The tensor this is a view of, or None.", nullptr},
       {"data", data, setData, doc::property_data, nullptr},

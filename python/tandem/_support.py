@@ -356,12 +356,23 @@ def _class_of(name: type | str) -> type:
 
 
 def _rebuild(
-    cls: type | str, data: bytes, dtype: Any, shape: tuple[int, ...], requires_grad: bool, device: str = "cpu"
+    cls: type | str,
+    data: bytes,
+    dtype: Any,
+    shape: tuple[int, ...],
+    requires_grad: bool,
+    device: str = "cpu",
+    order: tuple[int, ...] | None = None,
 ) -> Tensor:
     flat = _C.frombuffer(bytearray(data), dtype=dtype) if data else _C.empty(0, dtype=dtype)
     if device != "cpu":
         check_place(device)
-    return _C.Tensor._make_subclass(_class_of(cls), flat.reshape(shape).to(device), requires_grad)
+    if order is None:
+        laid = flat.reshape(shape).to(device)
+    else:
+        laid = flat.reshape([shape[d] for d in order]).to(device)
+        laid = laid.permute([order.index(d) for d in range(len(order))]).detach()
+    return _C.Tensor._make_subclass(_class_of(cls), laid, requires_grad)
 
 
 def _rebuild_meta(
@@ -377,10 +388,14 @@ def tensor_reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     if self.is_meta:
         meta = (_rebuild_meta, (cls, self.dtype, tuple(self.shape), self.stride(), self.requires_grad))
         return (*meta, _attributes(self)) if self.__dict__ else meta
-    # Bytes as they are, so that every dtype and every bit pattern goes through.
-    words = plain.contiguous().reshape(-1)
-    data = _C._bytes_of(words)
-    place = () if self.is_cpu else (str(self.device),)
+    # Bytes as they are, so that every dtype and every bit pattern goes through, of dims as they lie in memory.
+    place: tuple[Any, ...] = () if self.is_cpu else (str(self.device),)
+    strides: tuple[int, ...] = plain.stride()
+    if not plain.is_contiguous() and 0 not in strides:
+        order = tuple(sorted(range(plain.dim()), key=lambda d: (-strides[d], -plain.shape[d])))
+        if order != tuple(range(plain.dim())):
+            plain, place = plain.permute(order), (str(self.device), order)
+    data = _C._bytes_of(plain.contiguous().reshape(-1))
     state = (_rebuild, (cls, data, self.dtype, tuple(self.shape), self.requires_grad, *place))
     return (*state, _attributes(self)) if self.__dict__ else state
 
@@ -397,6 +412,25 @@ def tensor_copy(self: Tensor) -> Tensor:
     return copied
 
 
+def _all_elements(plain: Tensor) -> Tensor:
+    return plain.as_strided((plain._storage_bytes() // plain.element_size(),), (1,), 0)
+
+
+def _copied_with_memory(plain: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A copy whose memory is that of the copies of all tensors that share memory with `plain`, laid out alike."""
+    memories: dict[Any, Tensor] = memo.setdefault(id(_copied_with_memory), {})
+    key = plain._storage_id, plain.dtype
+    of_all = memories.get(key)
+    if of_all is None:
+        if plain.numel() * plain.element_size() == plain._storage_bytes():
+            copied = plain.clone()
+            if copied.stride() == plain.stride():
+                memories[key] = copied
+                return copied
+        of_all = memories[key] = _all_elements(plain).clone()
+    return _all_elements(of_all).as_strided(plain.shape, plain.stride(), plain.storage_offset()).detach()
+
+
 def tensor_deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     import copy
 
@@ -409,7 +443,7 @@ def tensor_deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "If you were attempting to deepcopy a module, this may be because of a value computed in its constructor."
         )
     with_grad = self.grad
-    copied = _C.Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
+    copied = _C.Tensor._make_subclass(type(self), _copied_with_memory(self.detach(), memo), self.requires_grad)
     memo[id(self)] = copied
     if with_grad is not None:
         copied.grad = copy.deepcopy(with_grad, memo)

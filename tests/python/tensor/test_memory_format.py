@@ -4,6 +4,7 @@ mode."""
 from __future__ import annotations
 
 import copy
+import pickle
 
 import pytest
 from conftest import assert_same_bits, run_in
@@ -62,6 +63,14 @@ def test_what_is_in_the_format_is_not_copied():
     assert IN_LAST.contiguous(memory_format=LAST) is IN_LAST
     assert IN_LAST.to(memory_format=LAST) is IN_LAST and IMAGE.to(memory_format=ROWS) is IMAGE
     assert copy.deepcopy(IN_LAST).stride() == IN_LAST.stride()
+
+
+@pytest.mark.parametrize("x", [IN_LAST, IMAGE.permute(2, 0, 3, 1), IMAGE.flatten(1).t(), IMAGE[:, :1].transpose(0, 3)])
+def test_pickles_keep_the_order_of_dims(x):
+    back = pickle.loads(pickle.dumps(x))
+    assert_same_bits(back, x)
+    assert sorted(range(x.dim()), key=back.stride) == sorted(range(x.dim()), key=x.stride)
+    assert back.stride() == x.stride() or x.untyped_storage().nbytes() > 4 * x.numel()
 
 
 def test_is_contiguous_in_a_format():

@@ -1,5 +1,6 @@
 """The tensor object: making it, its attributes, conversion to and from Python and NumPy, copies, identity, lifetime."""
 
+import contextlib
 import copy
 import gc
 import pickle
@@ -301,6 +302,31 @@ def test_copy_and_deepcopy():
     assert twice[0] is twice[1]
     with pytest.raises(RuntimeError, match="graph leaves"):
         copy.deepcopy(t * 2)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("order", [1, -1])
+def test_deepcopy_of_tensors_that_share_memory(lazy, order):
+    x = tandem.arange(6.0)
+    shared = [x, x[2:4], x.view(2, 3).t(), x.view(2, 3)[:, 1], x[:2].expand(3, 2), x[6:], x[1:].detach()][::order]
+    with tandem.lazy() if lazy else contextlib.nullcontext():
+        copies = copy.deepcopy({"all": shared, "again": shared[0]})["all"]
+        copies[::order][1][0] = 99.0
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]
+    assert copies[::order][0].tolist() == [0, 1, 99, 3, 4, 5]
+    for mine, theirs in zip(copies, shared, strict=True):
+        assert (mine.stride(), mine.storage_offset()) == (theirs.stride(), theirs.storage_offset())
+        assert mine._base is None
+        assert mine.reshape(-1).tolist() == [99.0 if v == 2 else v for v in theirs.reshape(-1).tolist()]
+
+
+def test_deepcopy_of_a_module_whose_buffers_share_memory():
+    net = tandem.nn.Module()
+    net.register_buffer("all", tandem.zeros(4))
+    net.register_buffer("part", net.all[1:3])
+    twin = copy.deepcopy(net)
+    twin.part.fill_(7)
+    assert twin.all.tolist() == [0, 7, 7, 0] and not net.all.any()
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, tandem.bfloat16])
