@@ -391,7 +391,9 @@ def jacrev(
         for y in values:
             n = y.numel()
             pieces = [
-                (r.narrow(0, start, n) if rows else _C.zeros(0, device=x.device)).reshape((*y.shape, *x.shape))
+                (r.narrow(0, start, n) if rows else _C.zeros(0, dtype=x.dtype, device=x.device)).reshape(
+                    (*y.shape, *x.shape)
+                )
                 for r, x in zip(rows or point.primals, point.primals)
             ]
             jacobians.append(tree_unflatten(pieces, point.spec))

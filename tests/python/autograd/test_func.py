@@ -140,6 +140,14 @@ def test_jacobian_of_containers():
         assert second["b"].shape == (2, 3) and not second["b"].any()
 
 
+def test_jacobian_of_no_elements_has_the_dtype_of_the_input():
+    x = doubles(0, 3)
+    for jacobian in (jacrev, jacfwd):
+        for f in (tandem.sin, lambda x: x.sum(1)):
+            assert jacobian(f)(x).dtype is tandem.float64
+        assert jacobian(lambda x: x.new_zeros(0) * x.sum())(doubles(3)).dtype is tandem.float64
+
+
 def test_jacrev_in_chunks():
     x = doubles(7)
     for chunk in (1, 2, 3, 100):
