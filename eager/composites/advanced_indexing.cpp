@@ -1,9 +1,12 @@
 // Reading and writing by several index tensors at once, `x[i, j]` and index_put.
 #include "eager/advanced_indexing.h"
 
+#include <algorithm>
+
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 #include "eager/placement.h"
 
@@ -65,6 +68,22 @@ struct Advanced {
     return s;
   }
 
+  /// The dims of what is read in the order in which it is laid out: as for elementwise operations, of `t` with steps of
+  /// 0 where it is indexed and of the indices with steps of 0 elsewhere.
+  [[nodiscard]] Dims order() const {
+    const Dims all = shape();
+    const auto begin = static_cast<std::size_t>(first), count = indices[0].shape().size();
+    std::vector<Dims> strides(1);
+    strides[0].append(t.strides().begin(), t.strides().begin() + begin);
+    strides[0].resize(begin + count, 0);
+    strides[0].append(t.strides().begin() + begin + indices.size(), t.strides().end());
+    for (const Tensor& index : indices) {
+      Dims& s = strides.emplace_back(all.size(), 0);
+      std::ranges::copy(index.strides(), s.begin() + begin);
+    }
+    return orderOfStrides(all, strides);
+  }
+
  private:
   // Grows `to` to its broadcast with `shape`; false where they do not fit.
   static bool joins(Dims& to, const Dims& shape) {
@@ -117,8 +136,33 @@ Tensor written(const Advanced& a, const Tensor& values, bool accumulate) {
 }  // namespace
 
 Tensor indexByTensors(const Tensor& t, std::vector<Tensor> indices) {
-  Advanced a(t, std::move(indices));
-  return ops::index_get(a.t, a.indices, a.first);
+  const Advanced a(t, std::move(indices));
+  if (a.t.isContiguous()) return ops::index_get(a.t, a.indices, a.first);
+  // What is laid out in another order than row-major is read in it, if the dims of the indices stay side by side.
+  const Dims order = a.order();
+  const auto count = static_cast<std::int64_t>(a.indices[0].shape().size());
+  const auto taken = static_cast<std::int64_t>(a.indices.size());
+  Dims from;
+  std::int64_t first = 0;
+  auto takeIndexed = [&] {
+    first = static_cast<std::int64_t>(from.size());
+    for (std::int64_t i = 0; i < taken; ++i) from.push_back(a.first + i);
+  };
+  bool plain = std::ranges::is_sorted(order);
+  if (count == 0) takeIndexed();
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const std::int64_t d = order[k];
+    if (d < a.first)
+      from.push_back(d);
+    else if (d >= a.first + count)
+      from.push_back(d - count + taken);
+    else if (d == a.first)
+      takeIndexed();
+    else
+      plain |= k == 0 || order[k - 1] != d - 1;
+  }
+  if (plain) return ops::index_get(a.t, a.indices, a.first);
+  return ops::permute(ops::index_get(ops::permute(a.t, from), a.indices, first), inverseOf(order));
 }
 
 void assignByTensors(const Tensor& t, std::vector<Tensor> indices, const Tensor& values, bool accumulate) {

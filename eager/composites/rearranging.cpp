@@ -90,9 +90,8 @@ Tensor flipud(const Tensor& x) {
 }
 
 Tensor adjoint(const Tensor& x) {
-  if (x.dim() < 2)
-    fail("tensor.adjoint() is only supported on matrices or batches of matrices. Got ", x.dim(), "-D tensor.");
-  return transpose(x, -2, -1);
+  if (x.dim() == 1) fail("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.");
+  return x.dim() == 0 ? alias(x) : transpose(x, -2, -1);
 }
 
 Tensor narrow_copy(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length) {

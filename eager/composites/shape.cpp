@@ -152,7 +152,7 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim
 }
 std::vector<Tensor> unbind(const Tensor& x, std::int64_t dim) {
   dim = wrapDim(dim, x.dim());
-  if (x.dim() == 0) fail("unbind: Dimension specified as ", dim, " but tensor has no dimensions");
+  if (x.dim() == 0) fail<IndexError>("unbind: Dimension specified as ", dim, " but tensor has no dimensions");
   std::vector<Tensor> out;
   for (std::int64_t i = 0; i < x.shape()[dim]; ++i) out.push_back(select(x, dim, i));
   return asPieces(out);

@@ -60,8 +60,10 @@ PyObject* reversed(PyObject* self, void*) {
 }
 PyObject* matrixTranspose(PyObject* self, void*) {
   return of(self, [](const Tensor& t) {
-    if (t.dim() < 2) {
-      fail("tensor.mT is only supported on matrices or batches of matrices. Got ", t.dim(), "-D tensor.");
+    if (t.dim() == 1) fail("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.");
+    if (t.dim() == 0) {
+      warnOnce("Tensor.mT is deprecated on 0-D tensors, where it is the identity.");
+      return wrap(t);
     }
     return wrap(ops::transpose(t, -2, -1));
   });

@@ -1,6 +1,7 @@
 """Shapes, joins, windows and indices beyond what the table of operations asks: modes, duplicates, NaN, errors."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -270,3 +271,16 @@ def test_integrals_of_small_integers():
     y = tandem.tensor([200, 100, 250], dtype=tandem.uint8)
     assert tandem.trapezoid(y).item() == tandem.trapezoid(y, tandem.arange(3)).item() == 325
     assert tandem.cumulative_trapezoid(y).tolist() == [150, 325]
+
+
+def test_a_number_is_its_own_transpose():
+    x = tandem.tensor(3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert x.mT.item() == x.mH.item() == x.adjoint().item() == x.H.item() == 3
+    with pytest.raises(RuntimeError, match="Got 1-D tensor"):
+        _ = tandem.ones(2).mT
+    with pytest.raises(RuntimeError, match="Got 1-D tensor"):
+        tandem.ones(2).adjoint()
+    with pytest.raises(IndexError, match="has no dimensions"):
+        x.unbind()

@@ -257,6 +257,17 @@ KEPT = {
     ),
     "normalised in groups": (lambda x: tandem.nn.functional.group_norm(many(x), 4), (240, 1, 60, 12)),
     "cut": (lambda x: x[:, 1:, 1::2] * 2, (20, 1, 10, 2)),
+    "picked": (lambda x: x[[1, 0, 1]], (60, 1, 15, 3)),
+    "picked by a mask": (lambda x: x[tandem.tensor([True, True])], (60, 1, 15, 3)),
+    "picked rows": (lambda x: x[:, :, [2, 0]], (30, 1, 3, 6)),
+    "picked channels": (lambda x: x[:, [2, 0]], (40, 20, 5, 1)),
+    "picked pixels": (lambda x: x[:, :, [2, 0], [1, 1]], (6, 2, 1)),
+    "picked of images": (lambda x: x[[1, 0], :, 1:, [1, 1]], (9, 1, 3)),
+    "picked, in an order of its own": (
+        lambda x: x.permute(2, 0, 3, 1)[tandem.tensor([[1, 0], [0, 3]])],
+        (60, 30, 15, 3, 1),
+    ),
+    "picked by places in another order": (lambda x: x[tandem.tensor([[1, 0], [0, 1]]).t()], (120, 60, 20, 5, 1)),
     "flipped, in an order of its own": (lambda x: x.permute(2, 0, 3, 1)[::2].flip(0, 1), (15, 30, 3, 1)),
 }
 
