@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "eager/helpers.h"
+#include "eager/modes.h"
 #include "eager/ops.h"
 #include "eager/overlap.h"
 #include "eager/recorder.h"
@@ -36,6 +37,13 @@ InPlaceForm::~InPlaceForm() {
   inPlaceSelf = outer_;
   if (tapeHook != nullptr) tapeHook->endInPlaceForm();
 }
+void ops::replace(const Tensor& into, const Tensor& value) {
+  if (!gradEnabled() || !into.requiresGrad() || !value.requiresGrad() || into.impl()->viewBase)
+    return assign(into, value);
+  tapeHook->checkWrite(into, true);
+  assign(alias(into), value);  // a write through a view keeps the history of what it replaces
+}
+
 void InPlaceForm::end(Tensor value) {
   if (!sameMemory(value, self_)) {
     // Where elements have several places, what is written to one must not be undone by what another one had.

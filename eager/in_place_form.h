@@ -54,4 +54,10 @@ class LastStep {
 /// operand then does so in the memory of x.
 bool takeLastStep(const Tensor& x);
 
+namespace ops {
+/// `into.copy_(value)` of a value that is not made of what `into` was: what that depended on has a gradient of zeros,
+/// as after a write of a part.
+void replace(const Tensor& into, const Tensor& value);
+}  // namespace ops
+
 }  // namespace tandem

@@ -6,6 +6,7 @@
 #include "eager/fusion.h"
 #include "eager/half_types.h"
 #include "eager/helpers.h"
+#include "eager/in_place_form.h"
 #include "eager/kernels.h"
 #include "eager/memory_format.h"
 #include "eager/number_range.h"
@@ -106,7 +107,7 @@ Tensor detached(const Tensor& x) {
 void fillInto(const Tensor& into, const Operand& value) {
   if (value.isTensor() && value.tensor().dim() > 0)
     fail("fill_ only supports 0-dimension value tensor but got tensor with ", value.tensor().dim(), " dimensions.");
-  if (value.isTensor()) return applyInto(into, OpCode::clone, {value});
+  if (value.isTensor()) return replace(into, value.tensor());
   // A number goes to the dtype of `into` at once, not by way of the default one.
   AttrWriter to;
   to.dtype(into.dtype());

@@ -12,6 +12,7 @@
 #include "eager/advanced_indexing.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/in_place_form.h"
 #include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/overlap.h"
@@ -292,7 +293,7 @@ void writeView(const Tensor& base, const Tensor& view, PyObject* value) {
   while (v.dim() > view.dim() && v.shape()[0] == 1) v = ops::select(v, 0, 0);
   // A value that is repeated, as in `x[:] = x[0]`, is read before it is overwritten.
   if (v.shape() == view.shape()) refusePartialOverlap("copy_", view, {v});
-  ops::assign(view, v);
+  ops::replace(view, v);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/host.h"
+#include "eager/in_place_form.h"
 #include "eager/memory_format.h"
 #include "eager/number_range.h"
 #include "eager/ops.h"
@@ -304,14 +305,13 @@ constexpr Signature newTensorSigs[] = {{"new_tensor", newTensorParams, [](Parsed
                                         }}};
 
 // ---- writes ----
-
 constexpr ParamSpec copyParams[] = {kSelf, {"src", P::Operand, false, false}, {"non_blocking", P::Bool, true, false}};
 constexpr Signature copySigs[] = {{"copy_", copyParams, [](ParsedArgs& a) -> PyObject* {
                                      Operand src = a.operand(1);
                                      if (src.isTensor()) {
                                        refusePartialOverlap("copy_", a.tensor(0), {src});
                                        const LateCopies copies(a.boolean(2));
-                                       ops::assign(a.tensor(0), src.tensor());
+                                       ops::replace(a.tensor(0), src.tensor());
                                      } else {
                                        ops::fillInto(a.tensor(0), src);
                                      }

@@ -346,3 +346,39 @@ def test_what_a_backward_needs_may_be_written(mode):
     b.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         c.sum().backward()
+
+
+# ---- writes of all of a tensor --------------------------------------------------------------------------------------
+
+REPLACED = {
+    "copied": lambda y, v: y.copy_(v),
+    "copied, converted": lambda y, v: y.copy_(v.double()),
+    "copied, broadcast": lambda y, v: y.copy_(v[0]),
+    "filled": lambda y, v: y.fill_(v[0]),
+    "assigned": lambda y, v: y.__setitem__(..., v),
+    "assigned, broadcast": lambda y, v: y.__setitem__(slice(None), v[:1]),
+    "through a view": lambda y, v: y[:].copy_(v),
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_what_is_replaced_has_a_gradient_of_zeros(name, mode):
+    """As in PyTorch, where it is in the graph still: none would have optimizers leave its parameter out."""
+
+    def step(x, v):
+        x, v = x.detach().requires_grad_(), v.detach().requires_grad_()
+        y = x * 2
+        REPLACED[name](y, v)
+        return tandem.autograd.grad((y * y).sum(), [x, v])
+
+    of_x, of_v = run_in(mode, step, tandem.ones(3), tandem.tensor([1.0, 2.0, 3.0]))
+    assert of_x.tolist() == [0, 0, 0]
+    whole = "broadcast" not in name and name != "filled"
+    assert of_v.tolist() == ([2, 4, 6] if whole else [6, 0, 0])
+
+
+def test_leaves_are_not_replaced():
+    x, v = tandem.ones(3, requires_grad=True), tandem.ones(3, requires_grad=True)
+    for write in REPLACED.values():
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+            write(x, v)
