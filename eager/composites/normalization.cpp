@@ -122,7 +122,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& runningMean, const Tensor& runn
     return y;
   }
   const Tensor centred = sub(widened(x), perChannel(runningMean, x.dim()));
-  const Tensor rates = rsqrt(add(perChannel(runningVar, x.dim()), eps));
+  const Tensor rates = rsqrt(add(perChannel(widened(runningVar), x.dim()), eps));
   return toDType(scaledPerChannel(mul(centred, rates), weight, bias), x.dtype());
 }
 
@@ -140,20 +140,19 @@ Tensor instance_norm(const Tensor& x, const Tensor& runningMean, const Tensor& r
   if (x.dim() < 2) fail("instance_norm: expected an input of at least 2 dims, got shape ", shapeText(x.shape()));
   checkChannels("weight", weight, x.size(1));
   checkChannels("bias", bias, x.size(1));
+  needNormDType("instance_norm", x, {&runningMean, &runningVar, &weight, &bias});
   if (x.numel() == 0) return scaledPerChannel(clone(x), weight, bias);
-  std::int64_t rows = x.size(0) * x.size(1);
-  Tensor in = reshape(x, Dims{rows, -1});
   if (runningMean.defined() || runningVar.defined()) {
     NoGrad off;
-    Tensor each = detached(widened(in));
-    auto count = static_cast<double>(in.size(1));
+    Tensor each = detached(widened(reshape(x, Dims{x.size(0) * x.size(1), -1})));
+    auto count = static_cast<double>(each.size(1));
     auto overBatch = [&](const Tensor& v) { return mean(reshape(v, Dims{x.size(0), x.size(1)}), Dims{0}); };
     Tensor m = mean(each, Dims{1}, true);
     moveTowards(runningMean, overBatch(m), momentum);
     moveTowards(runningVar, mul(overBatch(mean(square(sub(each, m)), Dims{1})), count / (count - 1)), momentum);
   }
-  Tensor y = layer_norm(in, Dims{in.size(1)}, Tensor(), Tensor(), eps);
-  return scaledPerChannel(reshape(y, x.shape()), weight, bias);
+  // Each channel is a group.
+  return group_norm(x, x.size(1), weight, bias, eps);
 }
 
 Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {

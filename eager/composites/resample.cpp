@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "eager/composites/spatial.h"
+#include "eager/half_types.h"
 #include "eager/helpers.h"
 #include "eager/memory_format.h"
 #include "runtime/lib/grid_modes.h"
@@ -61,7 +62,8 @@ Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool al
     // left.
     const bool drops = kind <= static_cast<std::int64_t>(Interpolation::NearestExact) &&
                        numelOf(size) <= numelOf(DimsRef(x.shape()).subspan(2));
-    Tensor y = t;
+    // Sums of half types are rounded behind the last dim.
+    Tensor y = n > 1 && kind > static_cast<std::int64_t>(Interpolation::NearestExact) ? widened(t) : t;
     bool resampled = false;
     for (std::int64_t k = 0; k < n; ++k) {
       const std::int64_t d = drops ? k : n - 1 - k;
@@ -75,6 +77,7 @@ Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool al
       resampled = true;
       y = resample(y, Scalar(ratio), first + d, size[d], kind, alignCorners);
     }
+    y = toDType(y, x.dtype());
     return resampled ? y : y.isContiguous() ? clone(y) : contiguous(y);
   };
   const MemoryFormat format = formatOf(x);

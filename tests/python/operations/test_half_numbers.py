@@ -283,6 +283,29 @@ def test_activations_are_rounded_once(name, dtype, mode):
     assert_same_bits(run_in(mode, ACTIVATIONS[name], x), ACTIVATIONS[name](x.float()).to(x.dtype))
 
 
+IMAGES = {
+    "batch_norm": lambda x, v: F.batch_norm(x, v * 3, v, v + 1, v * 2),
+    "batch_norm, training": lambda x, v: F.batch_norm(x, None, None, v + 1, v * 2, training=True),
+    "instance_norm": lambda x, v: F.instance_norm(x, weight=v + 1, bias=v * 2),
+    "instance_norm, running": lambda x, v: F.instance_norm(x, v * 3, v, v + 1, v * 2, use_input_stats=False),
+    "bilinear": lambda x, v: F.interpolate(x, size=(7, 9), mode="bilinear"),
+    "bilinear, smoothed": lambda x, v: F.interpolate(x, size=(3, 2), mode="bilinear", antialias=True),
+    "bicubic": lambda x, v: F.interpolate(x, scale_factor=1.7, mode="bicubic", align_corners=True),
+    "trilinear": lambda x, v: F.interpolate(x[:, None], size=(5, 7, 2), mode="trilinear"),
+    "cdist": lambda x, v: tandem.cdist(x[:, 0], x[:, 1], p=1.0),
+}
+
+
+@pytest.mark.parametrize("format", [tandem.contiguous_format, tandem.channels_last], ids=str)
+@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("dtype", HALF)
+def test_what_is_made_of_images_is_rounded_once(name, dtype, format, mode):
+    x = (tandem.arange(360).reshape(2, 9, 4, 5) * 37 % 101 / 16 - 3).to(getattr(tandem, dtype), memory_format=format)
+    v = (tandem.arange(9) % 4 / 8 + 0.25).to(x.dtype)
+    f = IMAGES[name]
+    assert_same_bits(run_in(mode, f, x, v), f(x.float(), v.float()).to(x.dtype))
+
+
 def test_gelu_by_tanh_keeps_its_digits_where_it_is_small():
     """Half of 1 + tanh has few of them left far below zero, where the logistic function has all."""
     x = tandem.linspace(-9, 9, 2001)
