@@ -48,8 +48,8 @@ void channelNorm(RuleContext& c, DimsRef dims, DimsRef samples, DimsRef groups) 
   for (const DimsRef& along : {dims, groups})
     for (const std::int64_t d : along) count *= c.inputShape(0)[d];
   const Tensor x = c.input(0);
-  // What is reduced is computed by itself where the dims lie in another order; not where that is differentiated in turn,
-  // so that the sums of cotangents are those of any layout.
+  // What is reduced is computed by itself where the dims lie in another order; not where that is differentiated in
+  // turn, so that the sums of cotangents are those of any layout.
   const bool turned = !isInRowMajorOrder(x) && !gradEnabled();
   // Of groups of channels that lie beside each other, what each group has one number of is brought to its channels
   // between two programs.
