@@ -15,24 +15,10 @@ namespace {
 constexpr std::int64_t kAcross = 64;               // rows and columns of a block
 constexpr std::int64_t kAcrossBytes = 128 * 1024;  // of some whole columns, about: a part of the second cache
 constexpr std::int64_t kFewColumns = 16;           // at least, however long they are
-constexpr std::int64_t kLine = 64;                 // bytes
 constexpr std::int64_t kSmallAcross = 1024;        // elements of a matrix: blocks of fewer cost more than they gain
-// Fewer rows may be split along their length, where rows must keep their order.
-constexpr std::int64_t kLeastRows = 16;
 
 std::int64_t rowsOf(const std::int64_t* args, const ArgLayout& layout) {
   return layout.column ? args[layout.reducedSize()] : args[layout.outerSize(layout.outerRank - 1)];
-}
-
-std::int64_t innerStride(const std::int64_t* args, const ArgLayout& layout, std::size_t k, Access access) {
-  return access == Access::Unit ? 1 : access == Access::Zero ? 0 : args[layout.innerStride(k)];
-}
-
-/// How many matrices the first outer dims make.
-std::int64_t matricesOf(const std::int64_t* args, const ArgLayout& layout, int outerDims) {
-  std::int64_t matrices = 1;
-  for (int d = 0; d < outerDims; ++d) matrices *= args[layout.outerSize(d)];
-  return matrices;
 }
 
 /// A kernel's space in blocks. Of a Row kernel it is [matrices, rows, columns]; the rows of a Column kernel are those
@@ -194,46 +180,6 @@ bool isWorthTurning(const CpuKernel& kernel, const std::int64_t* args, std::uint
   return read > 0;
 }
 
-/// The inputs that a Column kernel's Leading one takes as dense; none where that is no way to run it.
-std::uint64_t inputsStanding(const CpuKernel& kernel, const std::int64_t* args) {
-  constexpr std::int64_t kLeastElements = 1024;
-  constexpr std::int64_t kLeastColumns = 16;  // threads share them
-  if (!kernel.standing) return 0;
-  const ArgLayout& layout = kernel.layout;
-  const std::int64_t n = args[layout.innerSize()], rows = rowsOf(args, layout);
-  const std::int64_t columns = n * matricesOf(args, layout, layout.outerRank);
-  if (rows < kLeastRows || columns < kLeastColumns || rows * columns < kLeastElements) return 0;
-  std::uint64_t dense = 0;
-  bool far = false;
-  for (std::size_t k = 0; k < kernel.signature.inputs.size(); ++k) {
-    const std::int64_t down = args[layout.reducedStride(k)];
-    const std::int64_t along = std::abs(innerStride(args, layout, k, kernel.operands[k].access));
-    if (down != 0 && down != 1) return 0;
-    if (down == 1) dense |= std::uint64_t{1} << k;
-    far |= down == 1 && along * static_cast<std::int64_t>(itemSize(kernel.operands[k].dtype)) >= kLine;
-  }
-  return far ? dense : 0;
-}
-
-/// The columns of a Column kernel as rows of its Leading one.
-void launchStanding(const CpuKernel& kernel, const std::int64_t* args, const CpuKernel& rows) {
-  const ArgLayout& from = kernel.layout;
-  const ArgLayout& to = rows.layout;
-  const int last = from.outerRank;
-  Args own(to.size());
-  for (int d = 0; d < last; ++d) own[to.outerSize(d)] = args[from.outerSize(d)];
-  own[to.outerSize(last)] = args[from.innerSize()];
-  own[to.innerSize()] = args[from.reducedSize()];
-  for (std::size_t k = 0; k < kernel.operands.size(); ++k) {
-    own[to.pointer(k)] = args[from.pointer(k)];
-    own[to.innerStride(k)] = args[from.reducedStride(k)];
-    for (int d = 0; d < last; ++d) own[to.outerStride(k, d)] = args[from.outerStride(k, d)];
-    own[to.outerStride(k, last)] = innerStride(args, from, k, kernel.operands[k].access);
-  }
-  for (std::size_t j = 0; j < from.scalars; ++j) own[to.scalar(j)] = args[from.scalar(j)];
-  launchTiles(rows, own.data(), wholeSpace(KernelKind::Leading, to, own.data()));
-}
-
 }  // namespace
 
 std::uint64_t inputsAcross(const CpuKernel& kernel, const std::int64_t* args) {
@@ -280,8 +226,6 @@ bool liesNearlyAcross(const CpuKernel& kernel, const std::int64_t* args) {
 }
 
 Blocking blockingOf(const CpuKernel& kernel, const std::int64_t* args) {
-  if (const std::uint64_t dense = inputsStanding(kernel, args); dense != 0)
-    if (const CpuKernel* rows = kernel.alongColumns(dense)) return {rows, 0, false, true};
   if (const std::uint64_t across = inputsAcross(kernel, args); across != 0) {
     if (isWorthTurning(kernel, args, across))
       if (const CpuKernel* turned = kernel.turned(across)) return {turned, 0, true};
@@ -292,7 +236,6 @@ Blocking blockingOf(const CpuKernel& kernel, const std::int64_t* args) {
 }
 
 void launchInBlocks(const CpuKernel& kernel, const std::int64_t* args, const Blocking& how) {
-  if (how.standing) return launchStanding(kernel, args, *how.kernel);
   const Blocks blocks(kernel, args, how);
   parallelFor(blocks.count(), kTileElements / blocks.area() + 1,
               [&](std::int64_t begin, std::int64_t end) { blocks.run(begin, end); });

@@ -2,8 +2,7 @@
 // along them, as a transposed matrix is. Element by element, each of their lines would be fetched for one element, and
 // lines a power of two apart drive each other out of the cache. Where that matters, a kernel that takes them as
 // contiguous runs over blocks of the space, for which they are transposed one after the other, or with rows and columns
-// in each other's place, and the blocks that it makes are transposed. What a Column kernel reduces of them needs no
-// block: a kernel of the same order walks each column as a row.
+// in each other's place, and the blocks that it makes are transposed.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +13,20 @@ namespace tandem::cpu {
 
 /// From so many elements on a matrix does not stay in the first cache, and it matters in which order it is read.
 inline constexpr std::int64_t kAcrossElements = 16 * 1024;
+/// Fewer rows may be split along their length, where rows must keep their order.
+inline constexpr std::int64_t kLeastRows = 16;
+inline constexpr std::int64_t kLine = 64;  // bytes
+
+/// How far apart operand k's elements are along the inner dim.
+inline std::int64_t innerStride(const std::int64_t* args, const ArgLayout& layout, std::size_t k, Access access) {
+  return access == Access::Unit ? 1 : access == Access::Zero ? 0 : args[layout.innerStride(k)];
+}
+/// How many matrices the first outer dims make.
+inline std::int64_t matricesOf(const std::int64_t* args, const ArgLayout& layout, int outerDims) {
+  std::int64_t matrices = 1;
+  for (int d = 0; d < outerDims; ++d) matrices *= args[layout.outerSize(d)];
+  return matrices;
+}
 
 /// Which inputs lie across, bits as in CpuKernel::strided.
 std::uint64_t inputsAcross(const CpuKernel& kernel, const std::int64_t* args);
@@ -28,12 +41,10 @@ struct Blocking {
   /// Rows and columns change places: the kernel reads inputs that lie across where they are, and what it writes is
   /// transposed, which is less where there are several of them.
   bool turned = false;
-  /// A Leading kernel takes the columns of a Column kernel as rows, along which all of its inputs are dense.
-  bool standing = false;
 };
 Blocking blockingOf(const CpuKernel& kernel, const std::int64_t* args);
 /// Runs a kernel in blocks: of some rows and columns, or where it reduces of some whole rows (of a Column kernel,
-/// columns), or all columns as rows.
+/// columns).
 void launchInBlocks(const CpuKernel& kernel, const std::int64_t* args, const Blocking& how);
 
 }  // namespace tandem::cpu

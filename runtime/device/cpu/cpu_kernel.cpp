@@ -28,16 +28,32 @@ bool givesReductions(const KernelSignature& s) {
   });
 }
 
-/// A Row kernel as a Column kernel over the last outer dim.
+/// These inputs become Unit ones; the `others` keep their access, or have one element for all.
+enum class Others : std::uint8_t { Keep, One };
+void takeInputs(KernelSignature& s, std::uint64_t unit, Others others) {
+  for (std::size_t k = 0; k < s.inputs.size(); ++k)
+    if (k < 64 && (unit >> k & 1) != 0)
+      s.inputs[k].access = Access::Unit;
+    else if (others == Others::One)
+      s.inputs[k].access = Access::Zero;
+}
+
+/// A Row kernel as a Column kernel over the last outer dim, along which these operands are dense.
 void takeColumns(KernelSignature& s, std::uint64_t dense) {
   s.kind = KernelKind::Column;
   s.trailing = true;
   --s.outerRank;
-  const std::size_t inputs = s.inputs.size();
-  auto isDense = [&](std::size_t k) { return (dense >> k & 1) != 0; };
-  for (std::size_t k = 0; k < inputs; ++k) s.inputs[k].access = isDense(k) ? Access::Unit : Access::Zero;
+  takeInputs(s, dense, Others::One);
   for (std::size_t k = 0; k < s.outputs.size(); ++k)
-    s.outputs[k].operand.access = isDense(inputs + k) ? Access::Unit : Access::Strided;
+    s.outputs[k].operand.access = (dense >> (s.inputs.size() + k) & 1) != 0 ? Access::Unit : Access::Strided;
+}
+
+/// A Column kernel as one whose rows are its columns, along which these inputs are dense.
+void takeRows(KernelSignature& s, std::uint64_t dense) {
+  s.kind = KernelKind::Leading;
+  ++s.outerRank;
+  takeInputs(s, dense, Others::One);
+  for (KernelOutput& output : s.outputs) output.operand.access = Access::Zero;
 }
 
 }  // namespace
@@ -106,17 +122,21 @@ const CpuKernel* CpuKernel::variant(Way way, std::uint64_t which) const {
   for (const Variant* v = first; v != nullptr; v = v->next)
     if (v->way == way && v->operands == which) return v->kernel;
   KernelSignature s = signature;
-  const bool leading = way == Way::Leading;
-  if (way == Way::Short) s.kind = KernelKind::Short;
-  if (way == Way::Columns) takeColumns(s, which);
-  if (leading) {
-    s.kind = KernelKind::Leading;
-    ++s.outerRank;
-    for (KernelOutput& output : s.outputs) output.operand.access = Access::Zero;
-  }
-  for (std::size_t k = 0; way != Way::Columns && k < s.inputs.size(); ++k) {
-    const bool unit = k < 64 && (which >> k & 1) != 0;
-    if (unit || leading || way == Way::Turned) s.inputs[k].access = unit ? Access::Unit : Access::Zero;
+  switch (way) {
+  case Way::Straight:
+    takeInputs(s, which, Others::Keep);
+    break;
+  case Way::Turned:
+    takeInputs(s, which, Others::One);
+    break;
+  case Way::Columns:
+    takeColumns(s, which);
+    break;
+  case Way::Short:
+    s.kind = KernelKind::Short;
+    break;
+  case Way::Leading:
+    takeRows(s, which);
   }
   // A program that another version saved may launch its kernels in another way.
   const CpuKernel* kernel = module_ != nullptr ? module_->findCode(s) : &loadKernel(s);

@@ -42,8 +42,8 @@ void launchShort(const CpuKernel& kernel, const CpuKernel& rows, const std::int6
 void launchLarge(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
   if (space.units <= 0) return;
   if (const CpuKernel* rows = ofShortRows(kernel, space)) return launchShort(kernel, *rows, args, space);
-  if (const ColumnLaunch columns = columnsAcross(kernel, args); columns.kernel != nullptr)
-    return launchLarge(*columns.kernel, columns.args.data(), columns.space);
+  if (const OtherLaunch other = otherLaunch(kernel, args); other.kernel != nullptr)
+    return launchLarge(*other.kernel, other.args.data(), other.space);
   if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return launchInBlocks(kernel, args, how);
   if (isWorthSplitting(kernel, space)) return launchSplit(kernel, args, space);
   launchTiles(kernel, args, space);
@@ -71,8 +71,8 @@ void launchTiles(const CpuKernel& kernel, const std::int64_t* args, const Launch
 
 SmallVector<const CpuKernel*, 2> neededBy(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
   if (const CpuKernel* rows = ofShortRows(kernel, space)) return {rows, &kernel};
-  if (const ColumnLaunch columns = columnsAcross(kernel, args); columns.kernel != nullptr)
-    return neededBy(*columns.kernel, columns.args.data(), columns.space);
+  if (const OtherLaunch other = otherLaunch(kernel, args); other.kernel != nullptr)
+    return neededBy(*other.kernel, other.args.data(), other.space);
   if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return {how.kernel};
   if (isWorthSplitting(kernel, space)) return {kernel.split().partial, kernel.split().finish};
   return {&kernel};

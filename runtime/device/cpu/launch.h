@@ -1,6 +1,6 @@
 // Launching on the CPU. Decides how a kernel's range is cut, whether long rows or columns are split (split.h), whether
-// inputs are transposed on the way (across.h) or rows reduced as columns (columns.h), and whether vectors lie across
-// short rows; bits do not depend on it.
+// inputs are transposed on the way (across.h), rows reduced as columns or columns as rows (columns.h), and whether
+// vectors lie across short rows; bits do not depend on it.
 #pragma once
 
 #include <cstdint>
