@@ -337,6 +337,10 @@ constexpr std::int64_t kMaxCounts = 16;
 constexpr std::int64_t kSideBySide = 4;
 constexpr std::int64_t kSideBytes = 16 * 1024;
 
+/// What sums of elements of a type are taken in: they wrap, with a sign as without.
+template <class Stored>
+using SumsOf = std::conditional_t<std::is_same_v<Stored, std::int8_t>, std::uint8_t, Stored>;
+
 /// sums[k][at[j]] += terms[j * step] for n places, those of one k by themselves.
 template <class T, class I>
 void addSideBySide(const I* at, std::int64_t n, const T* terms, std::int64_t step, T* sums, std::int64_t apart) {
@@ -355,9 +359,10 @@ void addSideBySide(const I* at, std::int64_t n, const T* terms, std::int64_t ste
 
 /// out = x + the values at the places of a contiguous index, of integers, which wrap to one result in any order: where
 /// places are few pieces of the values side by side, each into sums of its own. False, and nothing written, where an
-/// index is out of range.
+/// index is out of range; `known` to be inside, they are not looked at.
 template <class T>
-bool addByPieces(const ArrayView& x, const ArrayView& values, const ArrayView& index, const ArrayView& out) {
+bool addByPieces(const ArrayView& x, const ArrayView& values, const ArrayView& index, bool known,
+                 const ArrayView& out) {
   const std::int64_t count = index.numel();
   const std::int64_t places = out.numel();
   const std::int64_t pieces =
@@ -376,16 +381,11 @@ bool addByPieces(const ArrayView& x, const ArrayView& values, const ArrayView& i
       if (index.dtype == DType::UInt8) return addSome(index.as<const std::uint8_t>() + begin, begin, end - begin);
       if (index.dtype == DType::Int32) return addSome(index.as<const std::int32_t>() + begin, begin, end - begin);
     }
-    std::array<std::int64_t, 512> buffer;
-    constexpr auto kStretch = static_cast<std::int64_t>(buffer.size());
-    for (std::int64_t from = begin; from < end; from += kStretch) {
-      const std::int64_t n = std::min(kStretch, end - from);
-      addSome(indicesAt(index, from, n, buffer.data()), from, n);
-    }
+    forStretches(index, begin, end, addSome);
   };
   T* to = out.as<T>();
   if (pieces * sides == 1) {
-    if (!indicesInside(index, 0, count, places)) return false;
+    if (!known && !indicesInside(index, 0, count, places)) return false;
     copyArray(x, out);
     add(0, count, to);
     return true;
@@ -396,7 +396,7 @@ bool addByPieces(const ArrayView& x, const ArrayView& values, const ArrayView& i
     T* own = sums.data() + piece * sides * places;
     std::fill_n(own, sides * places, T{});
     const std::int64_t begin = count * piece / pieces, end = count * (piece + 1) / pieces;
-    if (indicesInside(index, begin, end - begin, places))
+    if (known || indicesInside(index, begin, end - begin, places))
       add(begin, end, own);
     else
       inside.store(false, std::memory_order_relaxed);
@@ -408,13 +408,12 @@ bool addByPieces(const ArrayView& x, const ArrayView& values, const ArrayView& i
   return true;
 }
 
-bool addIntegers(const ArrayView& x, const ArrayView& values, const ArrayView& index, const ArrayView& out) {
+bool addIntegers(const ArrayView& x, const ArrayView& values, const ArrayView& index, bool known,
+                 const ArrayView& out) {
   return withType(out.dtype, [&](auto tag) {
-    // Sums wrap, with a sign as without.
-    using Stored = typename decltype(tag)::Type;
-    using T = std::conditional_t<std::is_same_v<Stored, std::int8_t>, std::uint8_t, Stored>;
+    using T = SumsOf<typename decltype(tag)::Type>;
     if constexpr (std::is_integral_v<T>)
-      return addByPieces<T>(x, values, index, out);
+      return addByPieces<T>(x, values, index, known, out);
     else
       return false;
   });
@@ -428,11 +427,9 @@ void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offse
   std::int64_t inner = numelOf(DimsRef(x.shape).subspan(first + n));
   std::int64_t outerStride = numelOf(DimsRef(x.shape).subspan(first));
   if (accumulate) {
-    if (outer == 1 && inner == 1 && addIntegers(x, values, offsets.view(), out)) return;
+    if (outer == 1 && inner == 1 && addIntegers(x, values, offsets.view(), true, out)) return;
     withType(x.dtype, [&](auto tag) {
-      // Sums wrap, with a sign as without.
-      using Stored = typename decltype(tag)::Type;
-      using T = std::conditional_t<std::is_same_v<Stored, std::int8_t>, std::uint8_t, Stored>;
+      using T = SumsOf<typename decltype(tag)::Type>;
       Contiguous source(values);
       // Sorting pays where blocks are wider than their index and many, or would be rounded one by one.
       std::int64_t places = outerStride / inner;
@@ -481,7 +478,7 @@ void index_add(const LibraryCall& call) {
   const ArrayView& index = call.inputs[1];
   // Of a list of integers the index is read as it is.
   if (out.shape.size() == 1 && isInteger(index.dtype) && index.contiguous() && index.numel() > 0 &&
-      addIntegers(x, call.inputs[2], index, out))
+      addIntegers(x, call.inputs[2], index, false, out))
     return;
   Offsets offsets("index_add", call.inputs.subspan(1, 1), out.shape, out.strides, dim, IndexRange::Slices);
   writeInto(x, call.inputs[2], offsets, static_cast<std::size_t>(dim), 1, true, out);

@@ -1,7 +1,6 @@
 #include "runtime/lib/indexing/index_list.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 
 #include "runtime/device/thread_pool.h"
@@ -128,13 +127,11 @@ const std::int64_t* indicesAt(const ArrayView& index, std::int64_t begin, std::i
 bool indicesInside(const ArrayView& index, std::int64_t begin, std::int64_t n, std::int64_t size) {
   if (index.dtype == DType::UInt8) return typedInside(index.as<const std::uint8_t>() + begin, n, size);
   if (index.dtype == DType::Int32) return typedInside(index.as<const std::int32_t>() + begin, n, size);
-  std::array<std::int64_t, 512> buffer;
-  constexpr auto kStretch = static_cast<std::int64_t>(buffer.size());
-  for (; n > 0; begin += kStretch, n -= kStretch) {
-    const std::int64_t some = std::min(n, kStretch);
-    if (!allInside(indicesAt(index, begin, some, buffer.data()), some, size)) return false;
-  }
-  return true;
+  bool inside = true;
+  forStretches(index, begin, begin + n, [&](const std::int64_t* at, std::int64_t, std::int64_t some) {
+    inside = inside && allInside(at, some, size);
+  });
+  return inside;
 }
 
 IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, std::int64_t size, IndexRange range)

@@ -1,6 +1,8 @@
 // Index operands: read in row-major order, all checked before anything is written.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -29,6 +31,15 @@ class IndexList {
 
 /// The integers [begin, begin + n) of a contiguous index: their memory, or `buffer`, to which they are widened.
 const std::int64_t* indicesAt(const ArrayView& index, std::int64_t begin, std::int64_t n, std::int64_t* buffer);
+/// Calls each(integers, first, n) for stretches [first, first + n) of those in [begin, end).
+template <class F>
+void forStretches(const ArrayView& index, std::int64_t begin, std::int64_t end, F each) {
+  std::array<std::int64_t, 512> buffer;
+  for (std::int64_t n = 0; begin < end; begin += n) {
+    n = std::min(static_cast<std::int64_t>(buffer.size()), end - begin);
+    each(indicesAt(index, begin, n, buffer.data()), begin, n);
+  }
+}
 /// Are those in [0, size)?
 bool indicesInside(const ArrayView& index, std::int64_t begin, std::int64_t n, std::int64_t size);
 
