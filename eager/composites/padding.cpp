@@ -104,15 +104,6 @@ PieceList circular(const Tensor& x, std::int64_t dim, Counts c) {
   return {{start + n - before, 1, before}, {start, 1, n}, {start, 1, std::max<std::int64_t>(c.after, 0)}};
 }
 
-/// What `f` gives for `x` and the first of its spatial dims; of images whose channels lie beside each other it is given
-/// them so, with the channels behind the spatial dims, and the result lies so, as in PyTorch.
-template <class F>
-Tensor inChannelOrder(const Tensor& x, F f) {
-  const MemoryFormat format = formatOf(x);
-  if (format == MemoryFormat::Contiguous) return f(x, std::int64_t{2});
-  return laidOut(x, orderOf(format, x.dim()), [&](const Tensor& t) { return f(t, std::int64_t{1}); });
-}
-
 }  // namespace
 
 Tensor pad(const Tensor& x, DimsRef counts, std::string_view mode, std::optional<double> value) {

@@ -80,12 +80,12 @@ Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool al
     y = toDType(y, x.dtype());
     return resampled ? y : y.isContiguous() ? clone(y) : contiguous(y);
   };
-  const MemoryFormat format = formatOf(x);
-  if (format == MemoryFormat::Contiguous) return resized(x, 2);
-  // Channels that lie beside each other stay so, as in PyTorch, and are taken together where there are enough of them.
+  // Channels that lie beside each other are taken together where there are enough of them.
   constexpr std::int64_t kManyChannels = 8;
-  if (x.size(1) < kManyChannels) return copyIn(resized(x, 2), format, x.dtype(), "interpolate");
-  return laidOut(x, orderOf(format, x.dim()), [&](const Tensor& t) { return resized(t, 1); });
+  const MemoryFormat format = formatOf(x);
+  if (format != MemoryFormat::Contiguous && x.size(1) < kManyChannels)
+    return copyIn(resized(x, 2), format, x.dtype(), "interpolate");
+  return inChannelOrder(x, resized);
 }
 
 Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode, std::string_view padding,

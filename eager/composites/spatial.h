@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 #include "runtime/base/error.h"
 
@@ -32,5 +33,14 @@ inline std::int64_t floorDiv(std::int64_t a, std::int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
 inline std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return -floorDiv(-a, b); }
+
+/// What `f` gives for `x` and the first of its spatial dims; of images whose channels lie beside each other it is given
+/// them so, with the channels behind the spatial dims, and the result lies so, as in PyTorch.
+template <class F>
+Tensor inChannelOrder(const Tensor& x, F f) {
+  const MemoryFormat format = formatOf(x);
+  if (format == MemoryFormat::Contiguous) return f(x, std::int64_t{2});
+  return laidOut(x, orderOf(format, x.dim()), [&](const Tensor& t) { return f(t, std::int64_t{1}); });
+}
 
 }  // namespace tandem::ops
