@@ -78,18 +78,17 @@ void Schedule::findCarried() {
   if (!output) return;
   std::vector<std::size_t> reduced;
   for (std::size_t id : reductions_[stage]) reduced.push_back(signature_.steps[id - firstStep_].operands[0]);
-  const DType stored = signature_.outputs[*output].operand.dtype;
   const std::vector<std::size_t> computed = varyingBehind(reduced);
   for (std::size_t k = computed.size(); k-- > 0;) {
     const std::size_t id = computed[k];
-    if (id < firstStep_ || values_[id].dtype != (isHalf(stored) ? DType::Float32 : stored)) continue;
+    if (id < firstStep_ || values_[id].dtype != signature_.outputs[*output].operand.dtype) continue;
     const std::size_t target = signature_.outputs[*output].value;
-    const std::vector<std::size_t> behind = varyingBehind({target}, id);
+    const std::vector<std::size_t> behind = varyingBehind({target}, {id});
     const bool fromSteps = std::all_of(behind.begin(), behind.end(), [&](std::size_t v) {
       return v >= firstStep_ && signature_.steps[v - firstStep_].kind == KernelStep::Kind::Pointwise;
     });
     if (!fromSteps || target == id) continue;
-    carried_ = Carried{*output, id, stage, isHalf(stored)};
+    carried_ = Carried{*output, id, stage};
     return;
   }
 }
@@ -98,17 +97,50 @@ bool Schedule::isReduce(std::size_t id) const {
   return id >= firstStep_ && signature_.steps[id - firstStep_].kind == KernelStep::Kind::Reduce;
 }
 
+std::vector<std::size_t> Schedule::targets(int stage) const {
+  std::vector<std::size_t> targets;
+  for (std::size_t id : reductions_[stage]) targets.push_back(signature_.steps[id - firstStep_].operands[0]);
+  if (stage != storeStage_) return targets;
+  for (const KernelOutput& output : signature_.outputs) {
+    if (output.operand.access != Access::Zero) targets.push_back(output.value);
+  }
+  return targets;
+}
+
 std::vector<std::size_t> Schedule::varyingBehind(const std::vector<std::size_t>& targets,
-                                                 std::optional<std::size_t> known) const {
+                                                 const std::vector<std::size_t>& known) const {
   std::vector<bool> wanted(values_.size(), false);
+  std::vector<bool> skipped(values_.size(), false);
   for (std::size_t id : targets) wanted[id] = true;
+  for (std::size_t id : known) skipped[id] = true;
   for (std::size_t id = values_.size(); id-- > firstStep_;) {
-    if (!wanted[id] || isReduce(id) || id == known) continue;
+    if (!wanted[id] || isReduce(id) || skipped[id]) continue;
     for (std::uint16_t operand : signature_.steps[id - firstStep_].operands) wanted[operand] = true;
   }
   std::vector<std::size_t> ids;
   for (std::size_t id = 0; id < values_.size(); ++id) {
-    if (wanted[id] && !values_[id].uniform && id != known) ids.push_back(id);
+    if (wanted[id] && !values_[id].uniform && !skipped[id]) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::vector<std::size_t> Schedule::handedOn(int stage) const {
+  std::vector<std::size_t> wanted;
+  for (int later = stage + 1; later < stages(); ++later) {
+    for (std::size_t id : targets(later)) wanted.push_back(id);
+  }
+  const std::vector<std::size_t> computed = varyingBehind(targets(stage));
+  std::vector<bool> here(values_.size(), false);
+  for (std::size_t id : computed) here[id] = true;
+  std::vector<bool> startedFrom(values_.size(), false);
+  for (std::size_t id : wanted) startedFrom[id] = true;
+  for (std::size_t id : varyingBehind(wanted)) {
+    if (here[id] || id < firstStep_) continue;
+    for (std::uint16_t operand : signature_.steps[id - firstStep_].operands) startedFrom[operand] = true;
+  }
+  std::vector<std::size_t> ids;
+  for (std::size_t id : computed) {
+    if (id >= firstStep_ && startedFrom[id]) ids.push_back(id);
   }
   return ids;
 }

@@ -32,18 +32,22 @@ class Schedule {
   /// Where outputs that move with the inner index are stored: the last stage that reads inputs, because an output may
   /// share its memory with one. -1 where there are none.
   [[nodiscard]] int storeStage() const { return storeStage_; }
+  /// What the pass of `stage` is for: the operands of its reductions, and what the elementwise outputs store where it
+  /// is the one that stores them.
+  [[nodiscard]] std::vector<std::size_t> targets(int stage) const;
   /// The varying (not uniform) values that `targets` depend on, through pointwise steps, in order of computation; not
-  /// `known` and what only that depends on.
+  /// the `known` ones and what only these depend on.
   [[nodiscard]] std::vector<std::size_t> varyingBehind(const std::vector<std::size_t>& targets,
-                                                       std::optional<std::size_t> known = {}) const;
+                                                       const std::vector<std::size_t>& known = {}) const;
+  /// The steps' values that the pass of `stage` computes and later passes start from, in order of computation: where
+  /// all of them are known, nothing that this pass computed is computed again.
+  [[nodiscard]] std::vector<std::size_t> handedOn(int stage) const;
   /// A value that the last reduction over the row computes and all that the one elementwise output needs beside
-  /// row-uniform ones, as the exponentials of a softmax: the output's memory can carry it from one pass to the next, or
-  /// scratch memory where the output's elements are too narrow.
+  /// row-uniform ones, as the exponentials of a softmax: the output's memory can carry it from one pass to the next.
   struct Carried {
     std::size_t output;
     std::size_t value;
     int stage;  // whose pass computes it
-    bool inScratch;
   };
   [[nodiscard]] const std::optional<Carried>& carried() const { return carried_; }
 

@@ -306,6 +306,19 @@ std::size_t KernelFrame::cost(const std::vector<std::size_t>& ids, const std::fu
   return count;
 }
 
+std::vector<std::size_t> KernelFrame::worthKeeping(int stage, std::vector<std::size_t> kept) {
+  const std::size_t before = kept.size();
+  for (std::size_t id : schedule.handedOn(stage)) {
+    const DType t = schedule.value(id).dtype;
+    if (kept.size() == kMostKept || t == DType::Bool || isHalf(t) || llvm::is_contained(kept, id)) continue;
+    auto known = [&](const Point&) {
+      for (std::size_t k : kept) setValue(k, b.constant(schedule.value(k).dtype, lanes, 0));
+    };
+    if (cost(schedule.varyingBehind({id}, kept), known) > kKeptBody) kept.push_back(id);
+  }
+  return {kept.begin() + static_cast<std::ptrdiff_t>(before), kept.end()};
+}
+
 // AVX2 masks elements of 32 and 64 bits, AVX-512 all.
 bool KernelFrame::masksInMemory(std::size_t k) const {
   const Access access = operand(k).access;

@@ -31,8 +31,10 @@ inline constexpr std::size_t kCheapBody = 40;
 /// A negation over 16 MiB took 0.82 of its time for it, a conversion to bool 0.76.
 inline constexpr std::size_t kLightBody = 32;
 inline constexpr int kVectorsAtOnce = 4;  // a power of two
-/// A value of more operations than this is worth keeping in the output's memory between two passes.
-inline constexpr std::size_t kCarriedBody = 16;
+/// A value of more operations than this is worth keeping in memory between two passes, but of one kernel not more than
+/// so many values, which share the nearest cache with the rows of its operands.
+inline constexpr std::size_t kKeptBody = 16;
+inline constexpr std::size_t kMostKept = 4;
 /// Bodies of more operations than this are emitted once, for whole and partly filled vectors alike: half the compile
 /// time, but masked stores, which on AVX2 no later load can be forwarded from (a softmax took 1.5 times as long).
 inline constexpr std::size_t kDearBody = 160;
@@ -135,6 +137,9 @@ class KernelFrame {
   /// How many operations the computation of `ids` at a point takes; `before` sets values it needs that are loaded
   /// there.
   std::size_t cost(const std::vector<std::size_t>& ids, const std::function<void(const Point&)>& before = {});
+  /// Of the values that the pass of `stage` hands on to later ones, those that take more to compute again than to take
+  /// from memory, where the values `kept` so far are taken from there too. The pass's uniform values are computed.
+  std::vector<std::size_t> worthKeeping(int stage, std::vector<std::size_t> kept);
 
   const KernelSignature& signature;
   const Schedule schedule;

@@ -23,8 +23,8 @@ namespace {
 /// Rows of up to so many elements are worked on in groups of so many.
 constexpr std::int64_t kShortRow = 256;
 constexpr std::int64_t kGroupRows = 16;
-/// Of a group, or of one row, kept in scratch from one pass to the next.
-constexpr std::int64_t kCarriedElements = kShortRow * kGroupRows;
+/// Of a group, or of one row, kept in scratch from one pass to later ones.
+constexpr std::int64_t kKeptElements = kShortRow * kGroupRows;
 
 class RowLoops {
  public:
@@ -42,7 +42,7 @@ class RowLoops {
       indexBase_ = f_.i64(0);
       f_.enterRow({}, {});
       f_.computeUniform(0);
-      return emitPointwise(0, f_.begin, f_.end);
+      return emitPointwise(0, f_.begin, f_.end, {});
     }
     // Sizes may be zero where there is nothing to do, and are divided by.
     f_.when(f_.less(f_.begin, f_.end), [&] { s.kind == KernelKind::Partial ? emitPartial() : emitRows(); });
@@ -65,6 +65,14 @@ class RowLoops {
     int stage;
     Reduction reduction;
     mlir::Value results;
+  };
+  /// A value of the elements that one pass computes and later ones take from memory: from the memory of an output, or
+  /// from scratch, where it stands row after row of a group. A row that is too long for scratch computes it again.
+  struct Kept {
+    std::size_t value;
+    int stage;
+    std::optional<std::size_t> output;
+    mlir::Value scratch;
   };
 
   /// Rows of several passes go through them in groups, each pass over the whole group before the next one: in a short
@@ -148,11 +156,21 @@ class RowLoops {
 
   void emitStage(int stage) {
     f_.computeUniform(stage);
-    if (!schedule_.reductions(stage).empty()) {
-      emitReductions(stage);
-    } else if (stage == schedule_.storeStage()) {
-      emitPointwise(stage, f_.i64(0), f_.inner);
-    }
+    const bool reduces = !schedule_.reductions(stage).empty();
+    if (!reduces && stage != schedule_.storeStage()) return;
+    const std::vector<Kept> taken = takenBy(stage);
+    keepFrom(stage);
+    auto emit = [&](const std::vector<Kept>& of) {
+      if (reduces) return emitReductions(stage, of);
+      emitPointwise(stage, f_.i64(0), f_.inner, of);
+      return Values{};
+    };
+    std::vector<Kept> inOutputs = taken;
+    llvm::erase_if(inOutputs, [](const Kept& k) { return !k.output; });
+    const Values results = inOutputs.size() == taken.size()
+                               ? emit(taken)
+                               : f_.choose(fitsScratch(), [&] { return emit(taken); }, [&] { return emit(inOutputs); });
+    if (reduces) setResults(stage, results);
   }
 
   bool storesRowResults() const {
@@ -176,53 +194,73 @@ class RowLoops {
     return outputs;
   }
 
-  void emitPointwise(int stage, mlir::Value from, mlir::Value to) {
+  void emitPointwise(int stage, mlir::Value from, mlir::Value to, const std::vector<Kept>& taken) {
     const std::vector<std::size_t> outputs = outputsOf(stage);
-    std::vector<std::size_t> targets;
-    for (std::size_t o : outputs) targets.push_back(f_.signature.outputs[o].value);
-    auto store = [&](const std::vector<std::size_t>& ids, const std::function<void(const Point&)>& load) {
-      f_.overRange(from, to, f_.cost(ids, load), [&](const Point& point) {
-        if (load) load(point);
-        f_.computeAt(point, ids, indexBase_);
-        for (std::size_t o : outputs) f_.storeOutput(o, point);
-      });
-    };
-    auto compute = [&] { store(schedule_.varyingBehind(targets), {}); };
-    if (!carries_) return compute();
-    const Schedule::Carried& carried = *schedule_.carried();
-    auto takeCarried = [&] {
-      store(schedule_.varyingBehind(targets, carried.value), [&](const Point& point) { loadCarried(point); });
-    };
-    if (!carried.inScratch) return takeCarried();
-    auto when = [](const std::function<void()>& body) {
-      return [=] {
-        body();
-        return Values{};
-      };
-    };
-    f_.choose(fitsScratch(), when(takeCarried), when(compute));
+    const std::vector<std::size_t> ids = schedule_.varyingBehind(schedule_.targets(stage), valuesOf(taken));
+    auto load = [&](const Point& point) { loadKept(taken, point); };
+    f_.overRange(from, to, f_.cost(ids, load), [&](const Point& point) {
+      load(point);
+      f_.computeAt(point, ids, indexBase_);
+      for (std::size_t o : outputs) f_.storeOutput(o, point);
+    });
   }
 
-  // Carried values go through the output's memory, or as float32 through scratch: row after row of a group, of one row
-  // alone where it is long, none of one that is too long.
-  mlir::Value fitsScratch() { return f_.less(f_.inner, f_.i64(kCarriedElements + 1)); }
-  mlir::Value carriedPlace(const Point& point) {
+  static std::vector<std::size_t> valuesOf(const std::vector<Kept>& kept) {
+    std::vector<std::size_t> values;
+    for (const Kept& k : kept) values.push_back(k.value);
+    return values;
+  }
+  /// Of what earlier passes kept, what the pass of `stage` starts from.
+  std::vector<Kept> takenBy(int stage) const {
+    std::vector<Kept> taken;
+    for (const Kept& k : kept_) {
+      std::vector<std::size_t> others = valuesOf(kept_);
+      llvm::erase(others, k.value);
+      if (llvm::is_contained(schedule_.varyingBehind(schedule_.targets(stage), others), k.value)) taken.push_back(k);
+    }
+    return taken;
+  }
+  /// Decides what the pass of `stage`, whose uniform values are there, keeps for later ones.
+  void keepFrom(int stage) {
+    const std::optional<Schedule::Carried>& carried = schedule_.carried();
+    const std::vector<std::size_t> values = f_.worthKeeping(stage, valuesOf(kept_));
+    if (carried && llvm::is_contained(values, carried->value)) {
+      kept_.push_back({carried->value, stage, carried->output, {}});
+      return;
+    }
+    for (std::size_t id : values) {
+      const auto size = static_cast<std::int64_t>(itemSize(schedule_.value(id).dtype));
+      kept_.push_back({id, stage, {}, f_.scratch((kKeptElements + f_.lanes) * size)});
+    }
+  }
+  mlir::Value fitsScratch() { return f_.less(f_.inner, f_.i64(kKeptElements + 1)); }
+  mlir::Value placeOf(const Kept& k, const Point& point) {
     const mlir::Value place = f_.add(f_.mul(inGroup_, f_.inner), point.i);
     const mlir::Value inside =
-        mlir::arith::SelectOp::create(f_.ops, b_.loc(), fitsScratch(), place, f_.i64(kCarriedElements));
-    return f_.address(carriedScratch_, f_.memoryType(DType::Float32), inside);
+        mlir::arith::SelectOp::create(f_.ops, b_.loc(), fitsScratch(), place, f_.i64(kKeptElements));
+    return f_.address(k.scratch, f_.memoryType(schedule_.value(k.value).dtype), inside);
   }
-  void storeCarried(const Point& point) {
-    const Schedule::Carried& carried = *schedule_.carried();
-    if (!carried.inScratch) return f_.storeAsOutput(carried.output, carried.value, point);
-    // Whole vectors: the next row's values come after these.
-    f_.storeAt(carriedPlace(point), b_.toVector(f_.value(carried.value)).value, DType::Float32);
+  void storeKept(int stage, const Point& point) {
+    for (const Kept& k : kept_) {
+      if (k.stage != stage) continue;
+      if (k.output) {
+        f_.storeAsOutput(*k.output, k.value, point);
+      } else {
+        // Whole vectors: the next row's values come after these.
+        f_.storeAt(placeOf(k, point), b_.toVector(f_.value(k.value)).value, schedule_.value(k.value).dtype);
+      }
+    }
   }
-  void loadCarried(const Point& point) {
-    const Schedule::Carried& carried = *schedule_.carried();
-    if (!carried.inScratch) return f_.loadFromOutput(carried.output, carried.value, point);
-    const mlir::Type vector = mlir::VectorType::get({f_.lanes}, b_.registerType(DType::Float32));
-    f_.setValue(carried.value, {f_.loadAt(carriedPlace(point), vector, DType::Float32), DType::Float32});
+  void loadKept(const std::vector<Kept>& taken, const Point& point) {
+    for (const Kept& k : taken) {
+      if (k.output) {
+        f_.loadFromOutput(*k.output, k.value, point);
+      } else {
+        const DType t = schedule_.value(k.value).dtype;
+        f_.setValue(k.value,
+                    {f_.loadAt(placeOf(k, point), mlir::VectorType::get({f_.lanes}, b_.registerType(t)), t), t});
+      }
+    }
   }
 
   const KernelStep& stepOf(std::size_t id) const { return f_.signature.steps[id - schedule_.firstStep()]; }
@@ -239,14 +277,15 @@ class RowLoops {
     return running;
   }
 
-  void emitReductions(int stage) {
+  /// The results of the reductions of `stage` as registers hold them.
+  Values emitReductions(int stage, const std::vector<Kept>& taken) {
     const std::vector<Running> running = start(stage);
     const mlir::Value blocks = f_.divide(f_.add(f_.inner, f_.i64(block_ - 1)), f_.i64(block_));
     const mlir::Value several = f_.less(f_.i64(1), blocks);
     Values results;
     for (const Running& r : running) results.push_back(r.reduction.ofNothing(b_).value);
-    results = f_.loop(f_.i64(0), blocks, 1, results, [&](mlir::Value block, mlir::ValueRange) {
-      const Values partials = emitBlock(stage, block, running);
+    return f_.loop(f_.i64(0), blocks, 1, results, [&](mlir::Value block, mlir::ValueRange) {
+      const Values partials = emitBlock(stage, block, running, taken);
       return f_.choose(
           several,
           [&] {
@@ -259,10 +298,14 @@ class RowLoops {
           },
           [&] { return partials; });
     });
-    for (std::size_t k = 0; k < running.size(); ++k) {
-      f_.setValue(running[k].id, running[k].reduction.leave(b_, {results[k], running[k].reduction.type()}));
+  }
+  void setResults(int stage, const Values& results) {
+    const std::vector<std::size_t>& ids = schedule_.reductions(stage);
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      const Reduction reduction = reductionOf(ids[k]);
+      f_.setValue(ids[k], reduction.leave(b_, {results[k], reduction.type()}));
       for (const Saved& s : saved_) {
-        if (s.id == running[k].id) f_.storeAt(placeOf(s), results[k], s.reduction.type());
+        if (s.id == ids[k]) f_.storeAt(placeOf(s), results[k], s.reduction.type());
       }
     }
   }
@@ -270,26 +313,21 @@ class RowLoops {
   mlir::Value placeOf(const Saved& s) { return f_.address(s.results, f_.memoryType(s.reduction.type()), inGroup_); }
 
   /// Level 1 over one block of the row: the block's partial results. Also stores what the stage stores.
-  Values emitBlock(int stage, mlir::Value block, const std::vector<Running>& running) {
+  Values emitBlock(int stage, mlir::Value block, const std::vector<Running>& running, const std::vector<Kept>& taken) {
     const std::vector<std::size_t> outputs = outputsOf(stage);
-    std::vector<std::size_t> targets;
-    for (const Running& r : running) targets.push_back(r.operand);
-    for (std::size_t o : outputs) targets.push_back(f_.signature.outputs[o].value);
-    const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
+    const std::vector<std::size_t> ids = schedule_.varyingBehind(schedule_.targets(stage), valuesOf(taken));
     const mlir::Value from = f_.mul(block, f_.i64(block_));
     const mlir::Value to = f_.minimum(f_.inner, f_.add(from, f_.i64(block_)));
 
-    // Worth a trip to memory only where computing it again costs more.
-    const bool carry = schedule_.carried() && schedule_.carried()->stage == stage &&
-                       f_.cost(schedule_.varyingBehind({schedule_.carried()->value})) > kCarriedBody;
-    carries_ = carries_ || carry;
-    if (carry && schedule_.carried()->inScratch && !carriedScratch_)
-      carriedScratch_ = f_.scratch((kCarriedElements + f_.lanes) * static_cast<std::int64_t>(sizeof(float)));
+    auto compute = [&](const Point& point) {
+      loadKept(taken, point);
+      f_.computeAt(point, ids, indexBase_);
+    };
     auto store = [&](const Point& point) {
-      if (carry) storeCarried(point);
+      storeKept(stage, point);
       for (std::size_t o : outputs) f_.storeOutput(o, point);
     };
-    const std::size_t cost = f_.cost(ids);
+    const std::size_t cost = f_.cost(ids, [&](const Point& point) { loadKept(taken, point); });
     const bool inRegisters = cost <= kCheapBody && running.size() <= 2;
 
     // One vector of elements, into whichever accumulators `lanesOf` names.
@@ -299,7 +337,7 @@ class RowLoops {
       return point.count ? b_.select({point.mask, DType::Bool}, next, lanes) : next;
     };
     auto throughMemory = [&](const Point& point) {
-      f_.computeAt(point, ids, indexBase_);
+      compute(point);
       const mlir::Value lane = remainderOf(f_.sub(point.i, from), lanes_);
       for (const Running& r : running) {
         const mlir::Value at = f_.address(r.lanes, f_.memoryType(r.reduction.type()), lane);
@@ -335,7 +373,7 @@ class RowLoops {
           Values next(state.begin(), state.end());
           for (int v = 0; v < vectors_; ++v) {
             const Point point{f_.add(at, f_.i64(std::int64_t{v} * f_.lanes)), {}, {}, {}};
-            f_.computeAt(point, ids, indexBase_);
+            compute(point);
             for (std::size_t k = 0; k < running.size(); ++k) {
               mlir::Value& slot = next[k * vectors_ + v];
               slot = accumulate(point, running[k], {slot, running[k].reduction.type()}).value;
@@ -371,7 +409,7 @@ class RowLoops {
     // registers. A vector that has none is left out, and one that has all is moved whole: to go by a mask takes longer,
     // and to go through memory where there is no mask several times as long.
     auto vectorOfRow = [&](const Point& point) {
-      f_.computeAt(point, ids, indexBase_);
+      compute(point);
       Values lanes;
       for (const Running& r : running) {
         const Val value = b_.toVector(r.reduction.enter(b_, f_.value(r.operand)));
@@ -433,7 +471,7 @@ class RowLoops {
       indexBase_ = f_.mul(row, f_.inner);
       f_.computeUniform(0);
       const std::vector<Running> running = start(0);
-      const Values partials = emitBlock(0, block, running);
+      const Values partials = emitBlock(0, block, running, {});
       for (std::size_t k = 0; k < running.size(); ++k) {
         f_.setValue(running[k].id, running[k].reduction.leave(b_, {partials[k], running[k].reduction.type()}));
       }
@@ -478,8 +516,7 @@ class RowLoops {
   mlir::Value indexBase_;
   std::vector<Saved> saved_;
   mlir::Value inGroup_;  // the row's number in its group
-  mlir::Value carriedScratch_;
-  bool carries_ = false;  // the last pass reads the schedule's carried value instead of computing it
+  std::vector<Kept> kept_;
 };
 
 }  // namespace

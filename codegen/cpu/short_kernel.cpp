@@ -47,45 +47,45 @@ class ShortLoops {
     mlir::Value elements;
   };
 
+  /// A value of the elements that one pass computes and later ones take.
+  struct Kept {
+    std::size_t value;
+    mlir::Value elements;
+  };
+
   bool isElementwise(std::size_t o) const { return f_.signature.outputs[o].operand.access != Access::Zero; }
 
   void emitStage(int stage) {
     f_.computeUniform(stage);
     std::vector<const Running*> running;
     std::vector<std::size_t> outputs;
-    std::vector<std::size_t> targets;
+    const std::vector<std::size_t> targets = schedule_.targets(stage);
+    if (targets.empty()) return;
     for (const Running& r : running_) {
-      if (r.stage != stage) continue;
-      running.push_back(&r);
-      targets.push_back(r.operand);
+      if (r.stage == stage) running.push_back(&r);
     }
     for (std::size_t o = 0; stage == schedule_.storeStage() && o < f_.signature.outputs.size(); ++o) {
-      if (!isElementwise(o)) continue;
-      outputs.push_back(o);
-      targets.push_back(f_.signature.outputs[o].value);
+      if (isElementwise(o)) outputs.push_back(o);
     }
-    if (targets.empty()) return;
 
     // As in a Row kernel, but the values always fit beside each other.
-    const auto& carried = schedule_.carried();
-    const bool carry = carried && carried->stage == stage && schedule_.value(carried->value).dtype != DType::Bool &&
-                       f_.cost(schedule_.varyingBehind({carried->value})) > kCarriedBody;
-    if (carry) carriedElements_ = places(schedule_.value(carried->value).dtype);
-    const bool taken = carriedElements_ && !carry && stage == schedule_.storeStage();
-    const std::vector<std::size_t> ids =
-        schedule_.varyingBehind(targets, taken ? std::optional(carried->value) : std::nullopt);
+    std::vector<std::size_t> known;
+    for (const Kept& k : kept_) known.push_back(k.value);
+    const std::vector<std::size_t> ids = schedule_.varyingBehind(targets, known);
+    const std::size_t taken = kept_.size();
+    for (std::size_t id : f_.worthKeeping(stage, known)) kept_.push_back({id, places(schedule_.value(id).dtype)});
     f_.loop(f_.i64(0), f_.inner, 1, [&](mlir::Value j) {
       const Point point{j, {}, {}, {}};
-      if (taken) {
-        const DType t = schedule_.value(carried->value).dtype;
-        f_.setValue(carried->value, load(place(carriedElements_, j, t), t));
+      for (std::size_t k = 0; k < taken; ++k) {
+        const DType t = schedule_.value(kept_[k].value).dtype;
+        f_.setValue(kept_[k].value, load(place(kept_[k].elements, j, t), t));
       }
       f_.computeAt(point, ids, {});
       for (const Running* r : running)
         store(place(r->elements, j, r->reduction.type()), r->reduction.enter(b_, f_.value(r->operand)));
-      if (carry) {
-        const Val value = f_.value(carried->value);
-        store(place(carriedElements_, j, value.type), value);
+      for (std::size_t k = taken; k < kept_.size(); ++k) {
+        const Val value = f_.value(kept_[k].value);
+        store(place(kept_[k].elements, j, value.type), value);
       }
       for (std::size_t o : outputs) f_.storeOutput(o, point);
     });
@@ -133,7 +133,7 @@ class ShortLoops {
   VectorBuilder& b_;
   const Schedule& schedule_;
   std::vector<Running> running_;
-  mlir::Value carriedElements_;  // of the schedule's carried value, where it is
+  std::vector<Kept> kept_;
 };
 
 }  // namespace

@@ -4,5 +4,5 @@
 #pragma once
 
 namespace tandem {
-inline constexpr const char* kGeneratorVersion = "14";
+inline constexpr const char* kGeneratorVersion = "15";
 }  // namespace tandem
