@@ -58,6 +58,17 @@ class OperandMetas {
 };
 using ResultMetas = InlineArray<TensorMeta, kMostResults>;
 
+/// The memory of `out` was written.
+inline void countWrite(const Tensor& out) {
+  if (!out.impl()->untracked) ++out.impl()->storage->version;
+}
+
+/// Of memory; `into` and `value` have one shape.
+inline void copyInto(const Tensor& into, const Operand& value) {
+  const Operand from[] = {value};
+  runPointwise(facts(OpCode::clone), from, {}, {&into, 1});
+}
+
 /// Runs the kernel of a primitive, whose operands and outs are memory.
 void run(const OpFacts& f, Operands operands, Attrs attrs, std::span<const Tensor> outs);
 

@@ -43,11 +43,6 @@ inline void applyInto(const Tensor& out, OpCode op, std::initializer_list<Operan
 /// any more: its memory becomes the result's where that is at once possible.
 Tensor applyOver(const Tensor& over, OpCode op, std::initializer_list<Operand> operands);
 
-/// Overwrites `outs` with the first results of a pointwise operation that reads them: the update of a parameter and its
-/// state in one pass. The outs have the shape and dtype of the results and take part in no gradient; one that is not
-/// defined (never the first) is a result that nobody wants.
-void applyUpdate(OpCode op, std::span<const Operand> operands, std::span<const Tensor> outs);
-
 /// A view of `base` (any tensor) with history. `op` is a view operation and `attrs` its attributes, from which its
 /// derivative follows; the window is given by the caller (eager/views.cpp).
 Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::int64_t offset,

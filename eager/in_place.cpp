@@ -1,4 +1,4 @@
-// Operations whose result is written into memory that exists: in-place forms, `out=`, and the updates of optimizers.
+// Operations whose result is written into memory that exists: in-place forms and `out=`.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -42,16 +42,6 @@ bool readsSelf(const OpFacts& f, Operands operands) {
       return true;
   }
   return false;
-}
-
-void countWrite(const Tensor& out) {
-  if (!out.impl()->untracked) ++out.impl()->storage->version;
-}
-
-/// Of memory; `into` and `value` have one shape.
-void copyInto(const Tensor& into, const Operand& value) {
-  const Operand from[] = {value};
-  runPointwise(facts(OpCode::clone), from, {}, {&into, 1});
 }
 
 /// The write of an operation's result into `out`.
@@ -161,23 +151,6 @@ void noteWrite(const ResultWrite& w) {
   tapeHook->recordWrite(w.out, value);
 }
 
-void checkUpdate(const OpFacts& f, std::span<const TensorMeta> made, std::span<const Tensor> outs) {
-  for (std::size_t i = 0; i < outs.size(); ++i)
-    if (outs[i].defined() && (!(made[i].shape == outs[i].shape()) || made[i].dtype != outs[i].dtype()))
-      fail(f.name, ": expected a ", dtypeName(made[i].dtype), " tensor of shape ", shapeText(made[i].shape),
-           " to update, but got ", dtypeName(outs[i].dtype()), " ", shapeText(outs[i].shape()));
-}
-
-/// One kernel writes outs that are all wanted and have one stride along the innermost dim.
-bool writesInPlace(std::span<const Tensor> outs) {
-  DimsRef shape = outs[0].shape();
-  std::size_t inner = shape.size();
-  while (inner > 0 && shape[inner - 1] == 1) --inner;
-  return std::ranges::all_of(outs, [&](const Tensor& t) {
-    return t.defined() && (inner == 0 || t.strides()[inner - 1] == outs[0].strides()[inner - 1]);
-  });
-}
-
 void applyIntoHere(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   const OpFacts& f = facts(op);
   const bool passesGrad = refresh(operands) && f.differentiable;
@@ -259,42 +232,6 @@ Tensor applyOver(const Tensor& over, OpCode op, std::initializer_list<Operand> l
   runPointwise(f, operands, {}, {&result, 1});
   if (needsGrad) tapeHook->record(op, operands, {}, {&result, 1});
   return result;
-}
-
-void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
-  const OpFacts& f = facts(op);
-  std::optional<Placement> place;
-  if (otherDevices) [[unlikely]]
-    operands = place.emplace(f.name.data(), operands, outs[0]).operands();
-  NoGrad noGrad;
-  std::array<Tensor, kMostResults> values;
-  auto countWrites = [&] {
-    for (const auto& t : outs)
-      if (t.defined()) countWrite(t);
-  };
-  if (activeRecorder != nullptr && activeRecorder->repeatUpdate(f, operands, outs)) return countWrites();
-  OperandMetas metas(f, operands);
-  ResultMetas made(f.numResults);
-  f.metaRule(f, metas.span(), {}, made);
-  checkUpdate(f, made, outs);
-  if (anyBatched(operands)) {
-    // As new values, then written: an optimizer step inside vmap is rare.
-    applyMulti(op, operands, {}, {values.data(), f.numResults});
-    for (std::size_t i = 0; i < outs.size(); ++i)
-      if (outs[i].defined()) writeBatched(f, outs[i], values[i]);
-  } else if (Recorder* recorder = recorderFor(operands)) {
-    recorder->record(op, operands, {}, made, {values.data(), f.numResults});
-    for (std::size_t i = 0; i < outs.size(); ++i)
-      if (outs[i].defined()) recorder->recordWrite(outs[i], values[i]);
-  } else if (writesInPlace(outs)) {
-    runPointwise(f, operands, {}, outs);
-  } else {
-    for (std::size_t i = 0; i < outs.size(); ++i) values[i] = makeEmpty(made[i].shape, made[i].dtype);
-    runPointwise(f, operands, {}, {values.data(), outs.size()});
-    for (std::size_t i = 0; i < outs.size(); ++i)
-      if (outs[i].defined()) copyInto(outs[i], values[i]);
-  }
-  countWrites();
 }
 
 }  // namespace tandem

@@ -6,9 +6,11 @@
 #include <array>
 #include <cstring>
 
+#include "runtime/base/index_table.h"
 #include "runtime/base/inline_array.h"
 #include "runtime/base/long_work.h"
 #include "runtime/device/launch.h"
+#include "runtime/device/thread_pool.h"
 #include "runtime/kernel/launch_builder.h"
 #include "runtime/lib/library.h"
 #include "runtime/lib/strided.h"
@@ -58,6 +60,9 @@ const Kernel* buildPointwise(const OpFacts& op, std::span<const Operand> operand
 using Operands = std::span<const Operand>;
 using Attrs = std::span<const std::int64_t>;
 
+/// Of a tensor in a call over one inner dim of n elements.
+Access flatAccess(const Tensor& t, std::int64_t n) { return t.numel() == 1 && n != 1 ? Access::Zero : Access::Unit; }
+
 /// Where a call's key is put together, byte by byte.
 class KeyWriter {
  public:
@@ -86,42 +91,54 @@ class KeyWriter {
   std::size_t at_ = 3;
 };
 
-/// Everything contiguous and of one shape, or of one element: one inner dim. False, having done nothing, where it is
-/// not so.
-bool runFlat(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
+/// Writes what a call has for kernels over one inner dim where everything is contiguous and of one shape, or of one
+/// element: into `key`, and from `args` on. Returns the arguments' end; null where it is not so.
+std::int64_t* writeFlat(KeyWriter& key, Operands operands, std::span<const Tensor> outs, std::int64_t* args) {
   const std::int64_t n = outs[0].numel();
-  auto accessTo = [n](const Tensor& t) { return t.numel() == 1 && n != 1 ? Access::Zero : Access::Unit; };
-  KeyWriter key(op);
-  std::array<std::int64_t, 1 + 2 * CallKey::kMost> args;
-  std::int64_t* arg = args.data();
-  *arg++ = n;
+  *args++ = n;
   for (const auto& o : operands) {
     if (!o.isTensor()) {
       key.add(o.scalar());
       continue;
     }
     const Tensor& t = o.tensor();
-    if (!t.isContiguous() || (t.numel() != 1 && !(t.shape() == outs[0].shape()))) return false;
-    key.add(t, accessTo(t));
-    *arg++ = address(t);
-    *arg++ = 0;
+    if (!t.isContiguous() || (t.numel() != 1 && !(t.shape() == outs[0].shape()))) return nullptr;
+    key.add(t, flatAccess(t, n));
+    *args++ = address(t);
+    *args++ = 0;
   }
   for (const auto& t : outs) {
-    if (!t.isContiguous()) return false;
+    if (!t.isContiguous()) return nullptr;
     key.add(t, Access::Unit);
-    *arg++ = address(t);
-    *arg++ = 1;
+    *args++ = address(t);
+    *args++ = 1;
   }
   for (const auto& o : operands)
-    if (!o.isTensor()) *arg++ = o.scalar().bits();
-  const Kernel& kernel = kernelFor(key.finish(attrs, 0, outs[0].device()), [&] {
+    if (!o.isTensor()) *args++ = o.scalar().bits();
+  return args;
+}
+
+const Kernel& flatKernel(const CallKey& key, const OpFacts& op, Operands operands, Attrs attrs,
+                         std::span<const Tensor> outs) {
+  return kernelFor(key, [&] {
     SmallVector<Access, CallKey::kMost> access;
     for (const auto& o : operands)
-      if (o.isTensor()) access.push_back(accessTo(o.tensor()));
+      if (o.isTensor()) access.push_back(flatAccess(o.tensor(), outs[0].numel()));
     return buildPointwise(op, operands, attrs, outs, access, Access::Unit, 0);
   });
-  LongWork away(n);
-  launch(outs[0].device(), kernel, args.data(), {n, 1});
+}
+
+using FlatArgs = std::array<std::int64_t, 1 + 2 * CallKey::kMost>;
+
+/// By a kernel over one inner dim; false, having done nothing, where `writeFlat` finds more.
+bool runFlat(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
+  KeyWriter key(op);
+  FlatArgs args;
+  if (writeFlat(key, operands, outs, args.data()) == nullptr) return false;
+  const Device device = outs[0].device();
+  const Kernel& kernel = flatKernel(key.finish(attrs, 0, device), op, operands, attrs, outs);
+  LongWork away(args[0]);
+  launch(device, kernel, args.data(), {args[0], 1});
   return true;
 }
 
@@ -256,6 +273,86 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
 void runPointwise(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
   if (outs[0].numel() == 0 || runFlat(op, operands, attrs, outs)) return;
   runStrided(op, operands, attrs, outs);
+}
+
+// ---- rows of calls -------------------------------------------------------------------------------------------------
+
+FlatRows::FlatRows(const OpFacts& op, std::span<const Operand> operands, std::span<const Tensor> outs)
+    : op_(op), device_(outs[0].device()), numbers_(numbersOf(operands)) {
+  KeyWriter key(op);
+  FlatArgs args;
+  const std::int64_t* end = outs[0].numel() == 0 ? nullptr : writeFlat(key, operands, outs, args.data());
+  if (end == nullptr) return;
+  width_ = static_cast<std::size_t>(end - args.data());
+  key_ = key.finish({}, 0, device_);
+  kernel_ = &flatKernel(key_, op, operands, {}, outs);
+}
+
+std::uint32_t FlatRows::numbersOf(std::span<const Operand> operands) {
+  std::uint32_t numbers = 0;
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    if (operands[k].isTensor() && operands[k].tensor().dim() == 0) numbers |= std::uint32_t{1} << k;
+  return numbers;
+}
+
+bool FlatRows::add(std::span<const Operand> operands, std::span<const Tensor> outs) {
+  if (kernel_ == nullptr || numbersOf(operands) != numbers_) return false;
+  KeyWriter key(op_);
+  FlatArgs args;
+  if (writeFlat(key, operands, outs, args.data()) == nullptr || !(key.finish({}, 0, outs[0].device()) == key_))
+    return false;
+  const auto row = static_cast<std::uint32_t>(args_.size());
+  args_.insert(args_.end(), args.begin(), args.begin() + static_cast<std::ptrdiff_t>(width_));
+  elements_ += args[0];
+  for (const Tensor& t : outs) touched_.push_back({t.impl()->storage.get(), row, true});
+  for (const Operand& o : operands)
+    if (o.isTensor()) touched_.push_back({o.tensor().impl()->storage.get(), row, false});
+  return true;
+}
+
+bool FlatRows::areApart() const {
+  IndexTable<const void*> writers;
+  for (const Touched& t : touched_)
+    if (t.written && (t.storage->isShared() || writers.findOrAdd(t.storage, t.row) != t.row)) return false;
+  return std::ranges::all_of(touched_, [&](const Touched& t) {
+    const std::uint32_t writer = writers.find(t.storage);
+    return writer == t.row || writer == writers.kNone;
+  });
+}
+
+void FlatRows::run() {
+  if (args_.empty()) return;
+  LongWork away(elements_);
+  auto runRows = [&](std::size_t from, std::size_t to) {
+    for (; from < to; from += width_) launch(device_, *kernel_, &args_[from], {args_[from], 1});
+  };
+  // Rows of a tile or more are shared among threads as they are, others in stretches of about a tile.
+  struct Stretch {
+    std::size_t from, to;
+  };
+  std::vector<Stretch> stretches;
+  if (device_.isCpu() && numThreads() > 1 && elements_ >= 2 * cpu::kTileElements && areApart()) {
+    std::int64_t length = cpu::kTileElements;
+    for (std::size_t at = 0; at < args_.size(); at += width_) {
+      if (args_[at] >= cpu::kTileElements) {
+        runRows(at, at + width_);
+        length = cpu::kTileElements;
+        continue;
+      }
+      if (length >= cpu::kTileElements) stretches.push_back({at, at}), length = 0;
+      stretches.back().to = at + width_;
+      length += args_[at];
+    }
+  } else {
+    runRows(0, args_.size());
+  }
+  parallelTiles(static_cast<std::int64_t>(stretches.size()), [&](std::int64_t i) {
+    const Stretch& s = stretches[static_cast<std::size_t>(i)];
+    runRows(s.from, s.to);
+  });
+  args_.clear();
+  touched_.clear();
+  elements_ = 0;
 }
 
 // ---- library -------------------------------------------------------------------------------------------------------

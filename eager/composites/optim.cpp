@@ -7,6 +7,7 @@
 #include "eager/helpers.h"
 #include "eager/ops.h"
 #include "eager/scalar_tensor.h"
+#include "eager/updates.h"
 #include "ir/schema/optimizer_updates.h"
 
 namespace tandem::ops {
@@ -99,6 +100,7 @@ void optimizerStep(OpCode op, std::span<const UpdateOperand> operands, bool diff
   while (operands[last - 1].kind == Kind::Absent) --last;
   std::vector<Operand> row(operands.size());
   std::vector<Tensor> outs(last);
+  Updates updates(op);
   for (std::size_t i = 0; i < n; ++i) {
     const Tensor& param = operands.front().each[i];
     for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -126,8 +128,9 @@ void optimizerStep(OpCode op, std::span<const UpdateOperand> operands, bool diff
     }
     for (std::size_t k = 0; k < last; ++k)
       if (operands[k].kind == Kind::Each) outs[k] = operands[k].each[i];
-    applyUpdate(op, row, outs);
+    updates.add(row, outs);
   }
+  updates.run();
 }
 
 }  // namespace tandem::ops

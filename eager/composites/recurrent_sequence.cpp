@@ -13,6 +13,7 @@
 #include "eager/helpers.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
+#include "eager/updates.h"
 #include "runtime/base/attrs.h"
 
 namespace tandem::ops {
