@@ -308,13 +308,17 @@ std::size_t KernelFrame::cost(const std::vector<std::size_t>& ids, const std::fu
 
 std::vector<std::size_t> KernelFrame::worthKeeping(int stage, std::vector<std::size_t> kept) {
   const std::size_t before = kept.size();
+  std::size_t bytes = 0;
+  for (std::size_t k : kept) bytes += itemSize(schedule.value(k).dtype);
   for (std::size_t id : schedule.handedOn(stage)) {
     const DType t = schedule.value(id).dtype;
-    if (kept.size() == kMostKept || t == DType::Bool || isHalf(t) || llvm::is_contained(kept, id)) continue;
+    if (bytes + itemSize(t) > kMostKept || t == DType::Bool || isHalf(t) || llvm::is_contained(kept, id)) continue;
     auto known = [&](const Point&) {
       for (std::size_t k : kept) setValue(k, b.constant(schedule.value(k).dtype, lanes, 0));
     };
-    if (cost(schedule.varyingBehind({id}, kept), known) > kKeptBody) kept.push_back(id);
+    if (cost(schedule.varyingBehind({id}, kept), known) <= kKeptBody) continue;
+    kept.push_back(id);
+    bytes += itemSize(t);
   }
   return {kept.begin() + static_cast<std::ptrdiff_t>(before), kept.end()};
 }

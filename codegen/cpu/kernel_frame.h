@@ -31,10 +31,10 @@ inline constexpr std::size_t kCheapBody = 40;
 /// A negation over 16 MiB took 0.82 of its time for it, a conversion to bool 0.76.
 inline constexpr std::size_t kLightBody = 32;
 inline constexpr int kVectorsAtOnce = 4;  // a power of two
-/// A value of more operations than this is worth keeping in memory between two passes, but of one kernel not more than
-/// so many values, which share the nearest cache with the rows of its operands.
+/// A value of more operations than this is worth keeping in memory between two passes, but of all the values of a
+/// kernel no more than so many bytes an element: they share the nearest caches with the rows of its operands.
 inline constexpr std::size_t kKeptBody = 16;
-inline constexpr std::size_t kMostKept = 4;
+inline constexpr std::size_t kMostKept = 16;
 /// Bodies of more operations than this are emitted once, for whole and partly filled vectors alike: half the compile
 /// time, but masked stores, which on AVX2 no later load can be forwarded from (a softmax took 1.5 times as long).
 inline constexpr std::size_t kDearBody = 160;
