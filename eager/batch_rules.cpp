@@ -150,15 +150,23 @@ void matmul(BatchCall& c) {
 
 namespace {
 
-/// Attributes of a convolution or its gradients with `groups`, before two flags, multiplied, and their leading list (a
-/// shape) changed by `first` and `second`, factors of its first two sizes.
-std::vector<std::int64_t> convAttrs(const BatchCall& c, std::int64_t groups, std::int64_t first, std::int64_t second) {
-  std::vector<std::int64_t> attrs(c.attrs.begin(), c.attrs.end());
-  attrs[attrs.size() - 3] *= groups;
-  if (first != 1) attrs[1] *= first;
-  if (second != 1) attrs[2] *= second;
-  return attrs;
-}
+/// Attributes of a convolution or its gradients with `groups` multiplied, and their leading list (a shape) changed by
+/// `first` and `second`, factors of its first two sizes.
+struct ConvAttrs {
+  std::vector<std::int64_t> all;
+  std::size_t channelsLast;  // where the flag is, two others behind the groups
+
+  ConvAttrs(const BatchCall& c, std::int64_t groups, std::int64_t first, std::int64_t second)
+      : all(c.attrs.begin(), c.attrs.end()) {
+    std::size_t at = 0;
+    for (std::size_t lists = c.op.code == OpCode::conv2d_plain ? 3 : 4; lists > 0; --lists)
+      at += 1 + static_cast<std::size_t>(all[at]);
+    all[at] *= groups;
+    channelsLast = at + 3;
+    if (first != 1) all[1] *= first;
+    if (second != 1) all[2] *= second;
+  }
+};
 
 /// [examples, N, C, ...] as [N, examples * C, ...].
 Tensor channels(const BatchCall& c, std::size_t i) {
@@ -174,12 +182,15 @@ Tensor stacked(const BatchCall& c, std::size_t i) {
   shape[0] *= c.examples();
   return ops::reshape(c.expanded(i), shape);
 }
-/// The result [N, examples * C, ...].
-void setChannels(BatchCall& c, const Tensor& y) {
+/// The result [N, examples * C, ...], whose channels come last in that of each example where the attributes say so.
+void setChannels(BatchCall& c, std::span<const Operand> operands, ConvAttrs attrs) {
+  const bool last = std::exchange(attrs.all[attrs.channelsLast], 0) != 0;
+  const Tensor y = c.run(operands, attrs.all)[0];
   Dims shape{y.size(0)};
   append(shape, c.sizes());
-  append(shape, DimsRef(c.metas[0].shape.begin() + 1, c.metas[0].shape.end()));
-  c.set(0, ops::view(y, shape), range(1, 1 + c.depth()));
+  append(shape, Dims{y.size(1) / c.examples(), y.size(2), y.size(3)});
+  const Tensor all = ops::view(y, shape);
+  c.set(0, last ? ops::movedim(all, Dims{-3}, Dims{-1}) : all, range(1, 1 + c.depth()));
 }
 
 }  // namespace
@@ -194,7 +205,7 @@ void convolution(BatchCall& c) {
   Tensor x = channels(c, 0);
   Tensor w = stacked(c, 1);
   const Operand plain[] = {x, w};
-  setChannels(c, c.run(plain, convAttrs(c, c.examples(), 1, 1))[0]);
+  setChannels(c, plain, ConvAttrs(c, c.examples(), 1, 1));
 }
 
 void convolutionInputGrad(BatchCall& c) {
@@ -202,12 +213,12 @@ void convolutionInputGrad(BatchCall& c) {
   if (!c.batched(1)) {
     Tensor g = stacked(c, 0);
     const Operand plain[] = {g, c.operands[1]};
-    return c.set(0, c.run(plain, convAttrs(c, 1, n, 1))[0]);
+    return c.set(0, c.run(plain, ConvAttrs(c, 1, n, 1).all)[0]);
   }
   Tensor g = channels(c, 0);
   Tensor w = stacked(c, 1);
   const Operand plain[] = {g, w};
-  setChannels(c, c.run(plain, convAttrs(c, n, 1, n))[0]);
+  setChannels(c, plain, ConvAttrs(c, n, 1, n));
 }
 
 void convolutionWeightGrad(BatchCall& c) {
@@ -215,7 +226,7 @@ void convolutionWeightGrad(BatchCall& c) {
   Tensor g = channels(c, 0);
   Tensor x = channels(c, 1);
   const Operand plain[] = {g, x};
-  c.set(0, c.run(plain, convAttrs(c, n, n, 1))[0]);
+  c.set(0, c.run(plain, ConvAttrs(c, n, n, 1).all)[0]);
 }
 
 // ---- reading and writing at indices ---------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 // convolution are each other's derivatives.
 #include "autograd/rule_context.h"
 #include "autograd/rules/rules.h"
+#include "eager/composites/spatial.h"
+#include "eager/helpers.h"
 #include "eager/ops.h"
 
 namespace tandem::rules {
@@ -19,23 +21,30 @@ void matmul(RuleContext& c) {
 }
 
 namespace {
+/// A convolution, or one of its gradients; all of them give their images, and weights, in the order of dims of the one
+/// that is differentiated.
 struct ConvAttrs {
   DimsRef stride, padding, dilation;
   std::int64_t groups;
-  bool cudnn, tf32;
+  bool cudnn, tf32, channelsLast;
   explicit ConvAttrs(AttrReader a)
       : stride(a.list()), padding(a.list()), dilation(a.list()), groups(a.integer()), cudnn(a.boolean()),
-        tf32(a.boolean()) {}
+        tf32(a.boolean()), channelsLast(a.boolean(false)) {}
 
   [[nodiscard]] Tensor forward(const Tensor& x, const Tensor& weight) const {
-    return ops::conv2d_plain(x, weight, stride, padding, dilation, groups, cudnn, tf32);
+    return seen(ops::conv2d_plain(x, weight, stride, padding, dilation, groups, cudnn, tf32, channelsLast));
   }
   [[nodiscard]] Tensor inputGrad(const Tensor& grad, const Tensor& weight, DimsRef shape) const {
-    return ops::conv2d_input_grad(grad, weight, shape, stride, padding, dilation, groups, cudnn, tf32);
+    return seen(
+        ops::conv2d_input_grad(grad, weight, shape, stride, padding, dilation, groups, cudnn, tf32, channelsLast));
   }
   [[nodiscard]] Tensor weightGrad(const Tensor& grad, const Tensor& x, DimsRef shape) const {
-    return ops::conv2d_weight_grad(grad, x, shape, stride, padding, dilation, groups, cudnn, tf32);
+    return seen(ops::conv2d_weight_grad(grad, x, shape, stride, padding, dilation, groups, cudnn, tf32, channelsLast));
   }
+  /// What has the dims of a result, or of its cotangent, with the channels second.
+  [[nodiscard]] Tensor seen(const Tensor& made) const { return channelsLast ? ops::channelsSecond(made) : made; }
+  /// The cotangent, in the dtype of the operands: of a float32 result of half types it has no more digits than they.
+  [[nodiscard]] Tensor cotangent(RuleContext& c) const { return seen(ops::toDType(c.grad(), c.inputDType(1))); }
 };
 /// The places that `shape` has, of a convolution whose input leaves room for more (a transposed one with padding of its
 /// output).
@@ -54,14 +63,15 @@ ConvAttrs gradAttrs(AttrReader a) {
 
 void conv2d(RuleContext& c) {
   const ConvAttrs a(c.attrs());
-  if (c.needs(0)) c.set(0, a.inputGrad(c.grad(), c.input(1), c.inputShape(0)));
-  if (c.needs(1)) c.set(1, a.weightGrad(c.grad(), c.input(0), c.inputShape(1)));
+  const Tensor g = a.cotangent(c);
+  if (c.needs(0)) c.set(0, a.inputGrad(g, c.input(1), c.inputShape(0)));
+  if (c.needs(1)) c.set(1, a.weightGrad(g, c.input(0), c.inputShape(1)));
 }
 
 // Operands (grad, weight); g has the shape of the convolution's input.
 void conv2dInputGrad(RuleContext& c) {
   const ConvAttrs a = gradAttrs(c.attrs());
-  const Tensor& g = c.grad();
+  const Tensor g = a.cotangent(c);
   if (c.needs(0)) c.set(0, placesOf(c.inputShape(0), a.forward(g, c.input(1))));
   if (c.needs(1)) c.set(1, a.weightGrad(c.input(0), g, c.inputShape(1)));
 }
@@ -69,7 +79,7 @@ void conv2dInputGrad(RuleContext& c) {
 // Operands (grad, input); g has the shape of the convolution's weight.
 void conv2dWeightGrad(RuleContext& c) {
   const ConvAttrs a = gradAttrs(c.attrs());
-  const Tensor& g = c.grad();
+  const Tensor g = a.cotangent(c);
   if (c.needs(0)) c.set(0, placesOf(c.inputShape(0), a.forward(c.input(1), g)));
   if (c.needs(1)) c.set(1, a.inputGrad(c.input(0), g, c.inputShape(1)));
 }

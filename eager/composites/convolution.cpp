@@ -18,6 +18,7 @@ struct Conv {
   Dims stride, padding, dilation;
   std::int64_t groups;
   ComputeFlags flags = computeFlags();
+  bool channelsLast = false, wide = false;
 
   Conv(const char* op, std::size_t n, DimsRef stride, DimsRef padding, DimsRef dilation, std::int64_t groups)
       : op(op), n(n), stride(spatialList(op, "stride", stride, n)), padding(spatialList(op, "padding", padding, n)),
@@ -66,14 +67,23 @@ struct Conv {
            outputs, " elements, but got bias of size ", shapeText(bias.shape()), " instead");
   }
 
+  /// How results lie, and in which dtype they are made: as PyTorch's, with the channels innermost where those of the
+  /// images or of the filters are; of volumes in float32 and half types alone. A bias is added to what is not rounded.
+  void see(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    const auto are = [&](const Tensor& t) { return !t.impl()->batch && formatOf(t) != MemoryFormat::Contiguous; };
+    const bool volumes = x.dtype() == DType::Float32 || isHalf(x.dtype());
+    channelsLast = (n == 2 || (n == 3 && volumes)) && (are(x) || are(weight));
+    wide = bias.defined() && isHalf(x.dtype());
+  }
+
   /// The primitive, and the gradient by its input: the lists of the last two dims, a row dim in front of a single one.
   [[nodiscard]] Tensor plain(const Tensor& x, const Tensor& weight) const {
-    return conv2d_plain(x, weight, planar(stride, 1), planar(padding, 0), planar(dilation, 1), groups, flags.cudnn,
-                        allowsTf32(x));
+    return seen(conv2d_plain(x, weight, planar(stride, 1), planar(padding, 0), planar(dilation, 1), groups, flags.cudnn,
+                             allowsTf32(x), channelsLast, wide));
   }
   [[nodiscard]] Tensor inputGrad(const Tensor& grad, const Tensor& weight, const Dims& shape) const {
-    return conv2d_input_grad(grad, weight, shape, planar(stride, 1), planar(padding, 0), planar(dilation, 1), groups,
-                             flags.cudnn, allowsTf32(grad));
+    return seen(conv2d_input_grad(grad, weight, shape, planar(stride, 1), planar(padding, 0), planar(dilation, 1),
+                                  groups, flags.cudnn, allowsTf32(grad), channelsLast, wide));
   }
 
   [[nodiscard]] std::int64_t reach(const Tensor& weight, std::size_t d) const {
@@ -95,18 +105,26 @@ struct Conv {
            "). Kernel size can't be greater than actual input size");
   }
 
+  /// The result of a three-dimensional one, made of images, as it shall lie.
+  [[nodiscard]] Tensor volumes(const Tensor& y) const {
+    const MemoryFormat format = channelsLast ? MemoryFormat::ChannelsLast3d : MemoryFormat::Contiguous;
+    return isContiguousIn(y, format) ? y : copyIn(y, format, y.dtype(), op);
+  }
+
  private:
+  [[nodiscard]] Tensor seen(const Tensor& made) const { return channelsLast ? channelsSecond(made) : made; }
   [[nodiscard]] bool allowsTf32(const Tensor& x) const { return x.dtype() == DType::Float32 && flags.convolutionTf32; }
   static Dims planar(const Dims& list, std::int64_t none) {
     return list.size() == 1 ? Dims{none, list[0]} : Dims(list.end() - 2, list.end());
   }
 };
 
-Tensor withBias(const Tensor& y, const Tensor& bias) {
+/// The result of this dtype, rounded once.
+Tensor withBias(const Tensor& y, const Tensor& bias, DType dtype) {
   if (!bias.defined()) return y;
   Dims shape(static_cast<std::size_t>(y.dim()), 1);
   shape[1] = -1;
-  return applyOver(y, OpCode::add, {y, view(bias, shape)});
+  return toDType(applyOver(y, OpCode::add, {y, toDType(view(bias, shape), y.dtype())}), dtype);
 }
 
 /// [O, C, KD, KH, KW] as [O, C * KD, KH, KW].
@@ -125,11 +143,12 @@ Tensor seenDepths(const Conv& c, const Tensor& x, std::int64_t kernel, std::int6
   return reshape(stack(depths, 3), Dims{x.size(0) * outputs, x.size(1) * kernel, x.size(3), x.size(4)});
 }
 
-Tensor convolve(const Conv& c, const Tensor& input, const Tensor& weight, const Tensor& bias) {
+Tensor convolve(Conv c, const Tensor& input, const Tensor& weight, const Tensor& bias) {
   c.checkOperands(input, weight, bias, false);
   Batched batch(input, static_cast<std::int64_t>(c.n) + 2);
   const Tensor& x = batch.x;
   c.checkReach(x, weight);
+  c.see(x, weight, bias);
   Tensor y;
   if (c.n == 1) {
     y = c.plain(unsqueeze(x, -2), unsqueeze(weight, -2));
@@ -140,8 +159,9 @@ Tensor convolve(const Conv& c, const Tensor& input, const Tensor& weight, const 
     std::int64_t depths = (x.size(2) + 2 * c.padding[0] - c.reach(weight, 0)) / c.stride[0] + 1;
     y = c.plain(seenDepths(c, x, weight.size(2), depths), depthsAsChannels(weight));
     y = transpose(view(y, Dims{x.size(0), depths, weight.size(0), y.size(2), y.size(3)}), 1, 2);
+    y = c.volumes(y);
   }
-  return batch.undo(withBias(y, bias));
+  return batch.undo(withBias(y, bias, x.dtype()));
 }
 
 /// Padding by name: 'same' pads so that the size stays, one more at the end where the total is odd.
@@ -173,7 +193,11 @@ Tensor convolveNamed(const char* op, std::size_t n, const Tensor& x, const Tenso
 Tensor placedDepths(const Conv& c, const Tensor& parts, std::int64_t length) {
   std::int64_t depths = parts.size(1);
   Dims shape{parts.size(0), parts.size(2), length, parts.size(4), parts.size(5)};
-  Tensor sum = oneEach(zeros(shape, parts.dtype()), parts);
+  Tensor sum;
+  if (c.channelsLast)
+    sum = permute(zeros(Dims{shape[0], shape[2], shape[3], shape[4], shape[1]}, parts.dtype()), Dims{0, 4, 1, 2, 3});
+  else
+    sum = oneEach(zeros(shape, parts.dtype()), parts);
   for (std::int64_t k = 0; k < parts.size(3); ++k) {
     std::int64_t first = k * c.dilation[0];
     Tensor window = slice(sum, 2, first, first + (depths - 1) * c.stride[0] + 1, c.stride[0]);
@@ -182,11 +206,12 @@ Tensor placedDepths(const Conv& c, const Tensor& parts, std::int64_t length) {
   return firstSeen(sum);
 }
 
-Tensor convolveTransposed(const Conv& c, const Tensor& input, const Tensor& weight, const Tensor& bias,
+Tensor convolveTransposed(Conv c, const Tensor& input, const Tensor& weight, const Tensor& bias,
                           DimsRef outputPadding) {
   c.checkOperands(input, weight, bias, true);
   Batched batch(input, static_cast<std::int64_t>(c.n) + 2);
   const Tensor& x = batch.x;
+  c.see(x, weight, bias);
   Dims more = spatialList(c.op, "output_padding", outputPadding, c.n);
   Dims size{x.size(0), weight.size(1) * c.groups};
   for (std::size_t d = 0; d < c.n; ++d) {
@@ -217,8 +242,9 @@ Tensor convolveTransposed(const Conv& c, const Tensor& input, const Tensor& weig
     // All depths that are reached, of which the padding takes some and the output padding may go beyond.
     std::int64_t length = (depths - 1) * c.stride[0] + c.reach(weight, 0);
     y = narrow(placedDepths(c, parts, std::max(length, c.padding[0] + size[2])), 2, c.padding[0], size[2]);
+    y = c.volumes(y);
   }
-  return batch.undo(withBias(y, bias));
+  return batch.undo(withBias(y, bias, x.dtype()));
 }
 
 }  // namespace

@@ -43,4 +43,11 @@ Tensor inChannelOrder(const Tensor& x, F f) {
   return laidOut(x, orderOf(format, x.dim()), [&](const Tensor& t) { return f(t, std::int64_t{1}); });
 }
 
+/// Images [N, H, W, C] as [N, C, H, W], which lie with the channels innermost and stand for themselves.
+inline Tensor channelsSecond(const Tensor& images) {
+  Tensor y = permute(images, Dims{0, 3, 1, 2});
+  y.impl()->viewBase = nullptr;
+  return y;
+}
+
 }  // namespace tandem::ops

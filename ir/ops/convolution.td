@@ -1,9 +1,11 @@
 // Convolutions and the columns they are made of. Spatial lists hold one number a spatial dim; composites take one int
-// for all.
+// for all. The result of a primitive with `channels_last` has its dim of channels, the second one, last; operands have
+// it where they always have it, and where it lies innermost in memory it is read so. With `wide` the result of half
+// types is float32, for what is added before it is rounded.
 
 def : Convolution<"conv2d_plain",
     "Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups, "
-    "bool cudnn_enabled=True, bool allow_tf32=False",
+    "bool cudnn_enabled=True, bool allow_tf32=False, bool channels_last=False, bool wide=False",
     "conv2d"> {
   let forms = ["hidden"];
   let rule = "conv2d";
@@ -14,7 +16,7 @@ def : Convolution<"conv2d_plain",
 
 def : Convolution<"conv2d_input_grad",
     "Tensor grad, Tensor weight, int[] input_shape, int[2] stride, int[2] padding, int[2] dilation, int "
-    "groups, bool cudnn_enabled=True, bool allow_tf32=False",
+    "groups, bool cudnn_enabled=True, bool allow_tf32=False, bool channels_last=False, bool wide=False",
     "conv2dInputGrad"> {
   let forms = ["hidden"];
   let rule = "conv2dInputGrad";
@@ -25,7 +27,7 @@ def : Convolution<"conv2d_input_grad",
 
 def : Convolution<"conv2d_weight_grad",
     "Tensor grad, Tensor input, int[] weight_shape, int[2] stride, int[2] padding, int[2] dilation, int "
-    "groups, bool cudnn_enabled=True, bool allow_tf32=False",
+    "groups, bool cudnn_enabled=True, bool allow_tf32=False, bool channels_last=False",
     "conv2dWeightGrad"> {
   let forms = ["hidden"];
   let rule = "conv2dWeightGrad";

@@ -19,7 +19,7 @@ static_assert(std::ranges::is_sorted(kParameters));
 
 // Attributes that operations did not have from the first: who reads them takes a default (AttrReader::boolean), for
 // programs that were saved before.
-constexpr std::string_view kLater[] = {"allow_tf32", "bfloat", "cudnn_enabled", "half"};
+constexpr std::string_view kLater[] = {"allow_tf32", "bfloat", "channels_last", "cudnn_enabled", "half", "wide"};
 
 class Parser {
  public:

@@ -102,35 +102,38 @@ void householderProduct(Call c) {
 
 // ---- convolutions
 
-/// `attrs` begin with stride, padding and dilation.
-void convolution(Call c, const TensorMeta& x, const TensorMeta& w, const TensorMeta& y,
-                 std::span<const std::int64_t> attrs) {
+/// `attrs` begin with stride, padding, dilation and groups; what follows says how a result lies, not what it is.
+/// Returns what is convolved.
+TensorMeta convolution(Call c, const TensorMeta& x, const TensorMeta& w, std::span<const std::int64_t> attrs) {
   AttrReader r(attrs);
+  std::size_t read = 1;
   for (int k = 0; k < 3; ++k) {
     const DimsRef list = r.list();
     need(c, list.size() == 2, "a list has not two numbers");
     smallNumbers(c, list, 0);
+    read += 1 + list.size();
   }
   for (const TensorMeta* m : {&x, &w}) {
     smallNumbers(c, m->shape, 0);
     product(c, m->shape);
   }
   TensorMeta made;
-  rules::conv2d(facts(*findOp("conv2d_plain")), std::array{x, w}, attrs, {&made, 1});
-  need(c, made.shape == y.shape && made.dtype == y.dtype, "sizes do not fit");
-  product(c, Dims{product(c, DimsRef(w.shape).subspan(1)), product(c, DimsRef(y.shape).subspan(2))});
+  rules::conv2d(facts(*findOp("conv2d_plain")), std::array{x, w}, attrs.first(read), {&made, 1});
+  product(c, Dims{product(c, DimsRef(w.shape).subspan(1)), product(c, DimsRef(made.shape).subspan(2))});
+  return made;
 }
-void conv2d(Call c) { convolution(c, c.inputs[0], c.inputs[1], c.outputs.front(), c.attrs); }
+void conv2d(Call c) { convolution(c, c.inputs[0], c.inputs[1], c.attrs); }
 /// The gradients' attributes begin with the shape of what they are the gradient of.
 template <bool OfInput>
 void convolutionGrad(Call c) {
   const DimsRef shape = AttrReader(c.attrs).list();
   need(c, shape.size() == 4, "a shape has not four sizes");
-  TensorMeta made;
-  made.shape = Dims(shape);
-  made.dtype = c.inputs[0].dtype;
-  convolution(c, OfInput ? made : c.inputs[1], OfInput ? c.inputs[1] : made, c.inputs[0],
-              c.attrs.subspan(1 + shape.size()));
+  TensorMeta of;
+  of.shape = Dims(shape);
+  of.dtype = c.inputs[0].dtype;
+  const TensorMeta made =
+      convolution(c, OfInput ? of : c.inputs[1], OfInput ? c.inputs[1] : of, c.attrs.subspan(1 + shape.size()));
+  need(c, made.shape == c.inputs[0].shape && made.dtype == c.inputs[0].dtype, "sizes do not fit");
 }
 
 /// Images and the columns of their windows: kernel, dilation, padding, stride.

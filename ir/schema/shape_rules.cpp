@@ -184,6 +184,22 @@ void windowWrite(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> re
   set(results[0], operands[0].shape, operands[0].dtype);
 }
 
+namespace {
+/// A convolution's result of this shape, by the flags that follow the number of groups.
+void setConvolved(Dims shape, DType dtype, AttrReader flags, TensorMeta& result) {
+  flags.boolean(true), flags.boolean(false);
+  if (flags.boolean(false)) shape = Dims{shape[0], shape[2], shape[3], shape[1]};
+  set(result, std::move(shape), flags.boolean(false) && isHalf(dtype) ? DType::Float32 : dtype);
+}
+void convolutionGrad(Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  const DimsRef shape = r.list();
+  for (int list = 0; list < 3; ++list) r.list();
+  r.integer();
+  setConvolved(Dims(shape), operands[0].dtype, r, results[0]);
+}
+}  // namespace
+
 void conv2d(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   const auto& x = operands[0].shape;
   const auto& w = operands[1].shape;
@@ -214,14 +230,14 @@ void conv2d(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> r
            "). Kernel size can't be greater than actual input size");
     shape[2 + d] = room / stride[d] + 1;
   }
-  set(results[0], std::move(shape), operands[0].dtype);
+  setConvolved(std::move(shape), operands[0].dtype, r, results[0]);
 }
 
 void conv2dInputGrad(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
-  set(results[0], Dims(AttrReader(attrs).list()), operands[0].dtype);
+  convolutionGrad(operands, attrs, results);
 }
 void conv2dWeightGrad(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
-  set(results[0], Dims(AttrReader(attrs).list()), operands[0].dtype);
+  convolutionGrad(operands, attrs, results);
 }
 
 namespace {

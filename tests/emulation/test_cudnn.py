@@ -132,6 +132,31 @@ def test_every_layout_has_the_same_bits(dtype: tandem.dtype) -> None:
     assert bits(F.conv2d(askew, there(w))) == first
 
 
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.float32, tandem.int32])
+@pytest.mark.parametrize("function", [F.conv2d, F.conv_transpose2d])
+def test_channels_that_lie_beside_each_other(function: Callable[..., Any], dtype: tandem.dtype) -> None:
+    """Results lie so too; half types with a bias are rounded after it was added, of a convolution in the half type."""
+    make = made if dtype == tandem.int32 else random
+    x, w, b = make((2, 4, 6, 7), dtype), make((4, 4, 3, 2), dtype, 1), make((4,), dtype, 2)
+    nhwc = there(x).contiguous(memory_format=tandem.channels_last)
+    want = function(there(x), there(w))
+    got = function(nhwc, there(w))
+    assert got.is_contiguous(memory_format=tandem.channels_last) and bits(got.contiguous()) == bits(want)
+    biased = function(nhwc, there(w), there(b))
+    assert biased.dtype == dtype and biased.is_contiguous(memory_format=tandem.channels_last)
+    assert bits(biased.contiguous()) == bits(want + there(b).view(-1, 1, 1))
+    if dtype == tandem.int32:
+        return
+    cotangent = there(random(tuple(want.shape), dtype, 3))
+    gradients = []
+    for image in (there(x), nhwc):
+        leaves = [image.detach().requires_grad_(), there(w).requires_grad_()]
+        gradients.append(tandem.autograd.grad(function(*leaves), leaves, cotangent))
+    for planes, images in zip(*gradients, strict=True):
+        assert images.is_contiguous(memory_format=tandem.channels_last)
+        assert bits(images.contiguous()) == bits(planes)
+
+
 def test_a_result_that_lies_askew(plans: Any) -> None:
     """A compiled function that returns a part of what it writes: results are put where they belong."""
     x, w = random((1, 1, 4, 4)), random((1, 1, 2, 2), seed=1)

@@ -49,6 +49,15 @@ TEST(LibraryCall, TakesWhatFits) {
        {meta({1, 2, 5, 5}), meta({3, 2, 3, 3})},
        {meta({1, 3, 3, 3})},
        {2, 1, 1, 2, 0, 0, 2, 1, 1, 1, 0, 1}},
+      // Channels last, and a result that is wider than the operands.
+      {"conv2d_plain",
+       {meta({1, 2, 5, 5}, DType::Float16), meta({3, 2, 3, 3}, DType::Float16)},
+       {meta({1, 3, 3, 3})},
+       {2, 1, 1, 2, 0, 0, 2, 1, 1, 1, 0, 1, 1, 1}},
+      {"conv2d_input_grad",
+       {meta({1, 3, 3, 3}), meta({3, 2, 3, 3})},
+       {meta({1, 5, 5, 2})},
+       {4, 1, 2, 5, 5, 2, 1, 1, 2, 0, 0, 2, 1, 1, 1, 0, 1, 1}},
       // The flag of later versions, and a program of an earlier one, which lacks it.
       {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {1}},
       {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {}},

@@ -68,11 +68,15 @@ void pairsTile(std::int64_t k, const Pair* a, std::int64_t lda, const BFloat16* 
     }
 }
 
-/// A panel's sums of one output, rounded, in the order of windows. None is subnormal.
-__m512i rounded(const float* sums) {
+/// A panel's sums of one output in the order of windows, as they are or rounded. None is subnormal.
+void inOrder(const float* sums, bool wide, char* to) {
+  if (wide) {
+    for (int four = 0; four < 8; ++four) std::memcpy(to + four * 16, sums + (four % 2 * 4 + four / 2) * 4, 16);
+    return;
+  }
   const auto order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
   const auto narrow = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(sums + 16), _mm512_loadu_ps(sums));
-  return _mm512_maskz_permutexvar_epi64(0xff, order, (__m512i)narrow);
+  _mm512_storeu_si512(to, _mm512_maskz_permutexvar_epi64(0xff, order, (__m512i)narrow));
 }
 
 /// The smallest exponent of an element but zero, and whether all elements are finite.
@@ -100,8 +104,9 @@ struct Range {
 
 class PairTiles {
  public:
-  PairTiles(const ConvShape& s, const Windowed& of)
-      : s_(s), windows_(of.windows), block_(blockOf(of.windows)), planes_(s.groupChannels()), k_(planes_ * s.kh * s.kw),
+  PairTiles(const ConvShape& s, const Windowed& of, bool wide)
+      : s_(s), wide_(wide), item_(wide ? sizeof(float) : sizeof(BFloat16)), windows_(of.windows),
+        block_(blockOf(of.windows)), planes_(s.groupChannels()), k_(planes_ * s.kh * s.kw),
         layout_(windows_, planes_, block_.rows, block_.columns), ld_((k_ + 1) / 2 + kRowGap) {
     const std::int64_t through = ceilDiv((block_.rows - 1) * layout_.down() + block_.columns, kPanel);
     together_ = block_.columns <= kPanel / 2 ? 2 : 1;
@@ -118,7 +123,7 @@ class PairTiles {
            2 * places >= panels_ * kPanel;
   }
 
-  void run(const BFloat16* input, const Pair* filters, BFloat16* output) const {
+  void run(const BFloat16* input, const Pair* filters, char* output) const {
     const std::int64_t down = ceilDiv(windows_.rows, block_.rows), across = ceilDiv(windows_.columns, block_.columns);
     const std::int64_t tiles = s_.n * s_.groups * down * across, m = s_.groupOutputs();
     const std::int64_t work = m * k_ * block_.rows * block_.columns;
@@ -131,7 +136,7 @@ class PairTiles {
       const WindowBlock here{i, j, std::min(block_.rows, windows_.rows - i),
                              std::min(block_.columns, windows_.columns - j)};
       tile(input + image * planes_ * s_.h * s_.w, here, filters + image % s_.groups * m * ld_, first,
-           std::min(m, first + outputs), output + image * m * s_.oh * s_.ow);
+           std::min(m, first + outputs), output + image * m * s_.oh * s_.ow * item_);
     });
   }
   /// Filters of `outputs` as pairs, rows of this many of them; a tile may read some behind the last.
@@ -145,7 +150,7 @@ class PairTiles {
   }
 
   void tile(const BFloat16* image, const WindowBlock& block, const Pair* filters, std::int64_t begin, std::int64_t end,
-            BFloat16* output) const {
+            char* output) const {
     // Panels read past the last window, and two rows where there is one.
     const std::int64_t behind = layout_.down() + 2 * kPanel;
     const Scratch<BFloat16> slab(layout_.size() + behind);
@@ -163,7 +168,7 @@ class PairTiles {
           alignas(64) float sums[kRows * kPanel];
           product(count, filters + first * ld_, slab.data() + row * layout_.down() + x, sums);
           for (std::int64_t o = 0; o < count; ++o)
-            store(rounded(sums + o * kPanel), block, row, x, output + (first + o) * s_.oh * s_.ow);
+            store(sums + o * kPanel, block, row, x, output + (first + o) * s_.oh * s_.ow * item_);
         }
     }
   }
@@ -179,35 +184,37 @@ class PairTiles {
     }
   }
 
-  /// A panel from place x of a row of windows on, or, through all rows, from place x on.
-  void store(__m512i panel, const WindowBlock& block, std::int64_t row, std::int64_t x, BFloat16* plane) const {
+  /// The sums of a panel from place x of a row of windows on, or, through all rows, from place x on.
+  void store(const float* sums, const WindowBlock& block, std::int64_t row, std::int64_t x, char* plane) const {
+    const auto place = [&](std::int64_t y, std::int64_t column) {
+      return plane + ((block.i + y) * s_.ow + block.j + column) * item_;
+    };
+    if (!through_ && together_ == 1 && block.columns - x >= kPanel) return inOrder(sums, wide_, place(row, x));
+    alignas(64) char panel[kPanel * sizeof(float)];
+    inOrder(sums, wide_, panel);
     for (std::int64_t y = 0; !through_ && y < std::min(together_, block.rows - row); ++y)
-      storeRow(panel, y * kPanel / 2, std::min(kPanel, block.columns - x), block, row + y, x, plane);
+      copyPart(panel + y * kPanel / 2 * item_, std::min(kPanel, block.columns - x), place(row + y, x));
     if (!through_) return;
     for (std::int64_t from = x; from < x + kPanel;) {
       const std::int64_t y = from / layout_.down(), column = from % layout_.down();
       if (y >= block.rows) return;
       const std::int64_t next = std::min(x + kPanel, (y + 1) * layout_.down());
       if (column < block.columns)
-        storeRow(panel, from - x, std::min(next - from, block.columns - column), block, y, column, plane);
+        copyPart(panel + (from - x) * item_, std::min(next - from, block.columns - column), place(y, column));
       from = next;
     }
   }
-  /// `count` elements of a panel, from place `from` of it on.
-  void storeRow(__m512i panel, std::int64_t from, std::int64_t count, const WindowBlock& block, std::int64_t row,
-                std::int64_t column, BFloat16* plane) const {
-    BFloat16* to = plane + (block.i + row) * s_.ow + block.j + column;
-    if (count == kPanel) return _mm512_storeu_si512(to, panel);
-    // Stores by masks take some CPUs longer than the product.
-    alignas(64) BFloat16 elements[kPanel];
-    _mm512_store_si512(elements, panel);
-    if (count == kPanel / 2)
-      std::memcpy(to, elements + from, kPanel / 2 * sizeof(BFloat16));
+  /// `count` elements of a panel. Stores by masks take some CPUs longer than the product.
+  void copyPart(const char* from, std::int64_t count, char* to) const {
+    if (count * item_ == kPanel)
+      std::memcpy(to, from, kPanel);
     else
-      std::memcpy(to, elements + from, static_cast<std::size_t>(count) * sizeof(BFloat16));
+      std::memcpy(to, from, static_cast<std::size_t>(count * item_));
   }
 
   const ConvShape& s_;
+  const bool wide_;          // are results float32?
+  const std::int64_t item_;  // bytes of one
   const Windows& windows_;
   const WindowBlock block_;  // the largest
   const std::int64_t planes_, k_;
@@ -220,9 +227,9 @@ class PairTiles {
 
 }  // namespace
 
-bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, BFloat16* output) {
+bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, void* output, bool wide) {
   const Windowed of = Windowed::ofOutput(s);
-  const PairTiles tiles(s, of);
+  const PairTiles tiles(s, of, wide);
   if (!tiles.worthIt()) return false;
   Range seen, filters;
   seen.addAll(input, s.n * s.inputSize());
@@ -238,7 +245,7 @@ bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* wei
   parallelFor(s.o, grainOf(k), [&](std::int64_t begin, std::int64_t end) {
     packRows(weight, k, k, begin, end, pairs.data(), ld, exponent);
   });
-  tiles.run(input, pairs.data(), output);
+  tiles.run(input, pairs.data(), static_cast<char*>(output));
   return true;
 }
 

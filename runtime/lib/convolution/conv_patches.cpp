@@ -25,6 +25,17 @@ struct Products {
       : rows(s.groupOutputs()), depth(s.groupChannels() * s.kh * s.kw), positions(s.oh * s.ow) {}
 };
 
+/// A matrix, and the same one turned.
+template <class T>
+Matrix<T> turned(const Matrix<T>& m) {
+  return {m.data, m.columnStride, m.rowStride};
+}
+/// An image of so many channels as the matrix [channels, positions].
+template <class T>
+Matrix<T> imageMatrix(const T* image, std::int64_t channels, std::int64_t positions, bool byChannels) {
+  return {image, byChannels ? 1 : positions, byChannels ? channels : 1};
+}
+
 /// Images and groups side by side; large ones that threads cannot share evenly, one by one, each sharing the pool
 /// within its product. Which never matters to the bits.
 template <class Each>
@@ -38,9 +49,12 @@ void eachImageAndGroup(const ConvShape& s, Each each) {
   parallelTiles(count, [&](std::int64_t i) { each(i / s.groups, i % s.groups); });
 }
 
-/// c = a b; false where a product of bfloat16 is left to float32.
+/// c = a b, or, of no integers, that turned; false where a product of bfloat16 is left to float32.
 template <class T>
-bool product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
+bool product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, bool turn = false) {
+  // The products of both elements are the same either way round, and so are their sums.
+  if constexpr (!std::is_integral_v<T>)
+    if (turn) return product(n, m, k, turned(b), turned(a), c);
   if constexpr (std::is_same_v<T, BFloat16>) return gemm(m, n, k, a, b, c);
   gemm(m, n, k, a, b, c);
   return true;
@@ -58,8 +72,9 @@ bool patchForward(const ConvShape& s, const T* input, const T* weight, T* output
     Scratch<T> patches(itself ? 0 : p.depth * p.positions);
     if (!itself) toPatches(s, image, patches.data());
     if (all && !product(p.rows, p.positions, p.depth, Matrix<T>{weight + g * p.rows * p.depth, p.depth, 1},
-                        Matrix<T>{itself ? image : patches.data(), p.positions, 1},
-                        output + n * s.outputSize() + g * p.rows * p.positions))
+                        itself ? imageMatrix(image, s.c, p.positions, s.inputChannels)
+                               : Matrix<T>{patches.data(), p.positions, 1},
+                        output + n * s.outputSize() + g * p.rows * p.positions, s.outputChannels))
       all = false;
   });
   return all;
@@ -72,9 +87,10 @@ bool patchInputGrad(const ConvShape& s, const T* grad, const T* weight, T* input
   eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
     T* to = inputGrad + n * s.inputSize() + g * s.groupChannels() * s.h * s.w;
     Scratch<T> patches(isPointwise(s) ? 0 : p.depth * p.positions);
-    if (all && !product(p.depth, p.positions, p.rows, Matrix<T>{weight + g * p.rows * p.depth, 1, p.depth},
-                        Matrix<T>{grad + n * s.outputSize() + g * p.rows * p.positions, p.positions, 1},
-                        isPointwise(s) ? to : patches.data()))
+    if (all &&
+        !product(p.depth, p.positions, p.rows, Matrix<T>{weight + g * p.rows * p.depth, 1, p.depth},
+                 imageMatrix(grad + n * s.outputSize() + g * p.rows * p.positions, s.o, p.positions, s.outputChannels),
+                 isPointwise(s) ? to : patches.data(), s.inputChannels))
       all = false;
     if (isPointwise(s) || !all) return;
     constexpr std::integral_constant<std::int64_t, 2> pairs;
@@ -126,7 +142,6 @@ void patchWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weigh
   template void patchWeightGrad(const ConvShape&, const T*, const T*, T*);
 TANDEM_INSTANTIATE(bool)
 TANDEM_INSTANTIATE(std::uint8_t)
-TANDEM_INSTANTIATE(std::int8_t)
 TANDEM_INSTANTIATE(std::int16_t)
 TANDEM_INSTANTIATE(std::int32_t)
 TANDEM_INSTANTIATE(std::int64_t)

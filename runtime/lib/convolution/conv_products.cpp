@@ -49,6 +49,8 @@ struct WindowProducts {
   std::int64_t n, groups, planes, m;
   const T* input;  // [n, groups, planes, h, w]
   T* output;       // [n, groups, m, ...]
+  // Do the planes of an image, of all groups, lie beside each other instead?
+  bool inputChannels, outputChannels;
 };
 
 template <class T>
@@ -120,10 +122,10 @@ class Tiles {
 
   void tile(Tile t, const T* filters) const {
     const Scratch<T> slab(t.images * layout_.size() + width_);
-    const std::int64_t plane = of_.windows.h * of_.windows.w;
+    const std::int64_t plane = of_.windows.h * of_.windows.w, channels = p_.groups * p_.planes;
     for (std::int64_t i = 0; i < t.images; ++i)
-      layout_.fill(p_.input + ((t.image + i) * p_.groups + t.group) * p_.planes * plane, t.block,
-                   slab.data() + i * layout_.size());
+      layout_.fill(p_.input + (t.image + i) * channels * plane + t.group * p_.planes * (p_.inputChannels ? 1 : plane),
+                   t.block, slab.data() + i * layout_.size(), p_.inputChannels ? channels : 0);
     std::fill_n(slab.data() + t.images * layout_.size(), width_, T{});
     const WindowBlock block = t.block;
     for (const WindowPart& part : of_.parts) {
@@ -150,11 +152,12 @@ class Tiles {
     const Windows& w = p.of.windows;
     const std::int64_t blocks = p.n * ceilDiv(w.rows, block.rows) * ceilDiv(w.columns, block.columns);
     const SlabLayout layout(w, 1, block.rows, block.columns);
-    const double byWindows = static_cast<double>(blocks * runsOf(block, layout.down(), 2 * lanes).panels * 2 * p.m);
-    const double byChannels =
-        static_cast<double>(p.n * w.count()) * (static_cast<double>(ceilDiv(p.m, lanes)) +
-                                                kTurnResult * static_cast<double>(p.m) / static_cast<double>(all)) +
-        kTurnFilter * static_cast<double>(p.m);
+    // Results are turned where they are not made as they lie.
+    const double turn = kTurnResult * static_cast<double>(p.n * w.count() * p.m) / static_cast<double>(all);
+    const double byWindows = static_cast<double>(blocks * runsOf(block, layout.down(), 2 * lanes).panels * 2 * p.m) +
+                             (p.outputChannels ? turn : 0);
+    const double byChannels = static_cast<double>(p.n * w.count() * ceilDiv(p.m, lanes)) +
+                              (p.outputChannels ? 0 : turn) + kTurnFilter * static_cast<double>(p.m);
     return byChannels < byWindows;
   }
 
@@ -173,22 +176,22 @@ class Tiles {
     const Runs runs = runsOf(t.block, layout_.down(), width_);
     const std::int64_t count = runs.through ? 1 : t.block.rows, panels = runs.panels / count;
     // Rows that are no narrower than a vector are cut into panels that fit, straight to their places.
-    const bool straight = !runs.through && of_.stepW == 1 && t.block.columns >= kernels_.lanes;
+    const bool straight = !runs.through && of_.stepW == 1 && t.block.columns >= kernels_.lanes && !p_.outputChannels;
     const std::int64_t ofImage = runs.panels * width_, ofRow = runs.through ? layout_.down() : panels * width_;
     const std::int64_t ld = straight ? of_.plane : t.images * ofImage, depth = std::min(f.k, kBlockK);
     const Scratch<T> results(straight ? 0 : t.outputs * ld);
     // Filters a multiple of 2 KiB apart fall on the same few cache lines.
     const bool collide = t.outputs > kernels_.rows && f.k * std::int64_t{sizeof(T)} % 2048 == 0;
-    const std::int64_t apart = depth + 16;
-    const Scratch<T> moved(collide ? t.outputs * apart : 0);
+    const std::int64_t filterRow = depth + 16;
+    const Scratch<T> moved(collide ? t.outputs * filterRow : 0);
     for (std::int64_t k = 0; k < f.k; k += kBlockK) {
       PanelProduct<T> product{
           t.outputs, std::min(kBlockK, f.k - k), f.data + k, f.k, nullptr, f.offsets + k, kernels_.lanes, nullptr, ld,
           k > 0};
       if (collide) {
         for (std::int64_t m = 0; m < t.outputs; ++m)
-          std::copy_n(f.data + m * f.k + k, product.k, moved.data() + m * apart);
-        product.a = moved.data(), product.lda = apart;
+          std::copy_n(f.data + m * f.k + k, product.k, moved.data() + m * filterRow);
+        product.a = moved.data(), product.lda = filterRow;
       }
       for (std::int64_t i = 0; i < t.images; ++i)
         for (std::int64_t run = 0; run < count; ++run)
@@ -205,15 +208,22 @@ class Tiles {
           }
     }
     if (straight) return;
-    for (std::int64_t i = 0; i < t.images; ++i)
-      for (std::int64_t m = 0; m < t.outputs; ++m)
-        store(t.block, results.data() + m * ld + i * ofImage, ofRow, output(t, part, i) + m * of_.plane);
+    for (std::int64_t i = 0; i < t.images; ++i) {
+      const T* from = results.data() + i * ofImage;
+      T* to = output(t, part, i);
+      if (p_.outputChannels)
+        for (std::int64_t y = 0; y < t.block.rows; ++y)
+          kernels_.turn(from + y * ofRow, ld, to + y * of_.stepH * apart(), of_.stepW * apart(), t.block.columns,
+                        t.outputs);
+      else
+        for (std::int64_t m = 0; m < t.outputs; ++m) store(t.block, from + m * ld, ofRow, to + m * of_.plane);
+    }
   }
 
   void tileByChannels(const Tile& t, const WindowPart& part, const Filters& f, const T* slab) const {
     const std::int64_t windows = t.windows(), all = t.images * windows;
     const Scratch<T> results(all * width_);
-    const Scratch<T> turned(isDense(t.block) ? 0 : width_ * windows);
+    const Scratch<T> turned(isDense(t.block) || p_.outputChannels ? 0 : width_ * windows);
     for (std::int64_t m = 0; m < t.outputs; m += width_) {
       const std::int64_t width = panelWidth(t.m + m), outputs = std::min(width, t.outputs - m);
       for (std::int64_t k = 0; k < f.k; k += kBlockK) {
@@ -222,8 +232,14 @@ class Tiles {
                 : wideWindows(t, here, slab, width, k > 0, results.data());
       }
       for (std::int64_t i = 0; i < t.images; ++i) {
-        T* to = output(t, part, i) + m * of_.plane;
+        T* to = output(t, part, i) + m * (p_.outputChannels ? 1 : of_.plane);
         const T* from = results.data() + i * windows * width;
+        if (p_.outputChannels) {
+          for (std::int64_t y = 0; y < t.block.rows; ++y)
+            for (std::int64_t x = 0; x < t.block.columns; ++x, from += width)
+              copyRow(from, outputs, to + (y * of_.stepH + x * of_.stepW) * apart());
+          continue;
+        }
         if (isDense(t.block)) {
           kernels_.turn(from, width, to, of_.plane, outputs, windows);
           continue;
@@ -318,9 +334,12 @@ class Tiles {
 
   /// Where the result of the first window of an image goes.
   T* output(const Tile& t, const WindowPart& part, std::int64_t image) const {
-    return p_.output + (((t.image + image) * p_.groups + t.group) * p_.m + t.m) * of_.plane + part.first +
-           t.block.i * of_.stepH + t.block.j * of_.stepW;
+    return p_.output + (t.image + image) * p_.groups * p_.m * of_.plane +
+           (t.group * p_.m + t.m) * (p_.outputChannels ? 1 : of_.plane) +
+           (part.first + t.block.i * of_.stepH + t.block.j * of_.stepW) * apart();
   }
+  /// Elements between neighbours of a row of the output.
+  std::int64_t apart() const { return p_.outputChannels ? p_.groups * p_.m : 1; }
   /// Do the windows of a block have places side by side in the output?
   bool isDense(const WindowBlock& block) const {
     return of_.stepW == 1 && (block.rows == 1 || of_.stepH == block.columns);
@@ -408,7 +427,7 @@ template <class T>
 void windowForward(const ConvShape& s, const T* input, const T* weight, T* output) {
   const Windowed of = Windowed::ofOutput(s);
   const std::int64_t m = s.groupOutputs(), k = s.groupChannels() * s.kh * s.kw;
-  const Tiles<T> tiles({of, s.n, s.groups, s.groupChannels(), m, input, output});
+  const Tiles<T> tiles({of, s.n, s.groups, s.groupChannels(), m, input, output, s.inputChannels, s.outputChannels});
   if (!tiles.byChannels()) return tiles.run(weight);
   const Scratch<T> filters(tiles.filters());
   eachPanel(tiles, s.groups, m, k,
@@ -420,8 +439,8 @@ void windowForward(const ConvShape& s, const T* input, const T* weight, T* outpu
   tiles.run(filters.data());
 }
 
-bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, BFloat16* output) {
-  return multipliesPairs() && avx512::pairsForward(s, input, weight, output);
+bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, void* output, bool wide) {
+  return multipliesPairs() && avx512::pairsForward(s, input, weight, output, wide);
 }
 
 template <class T>
@@ -431,7 +450,8 @@ void windowInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inpu
     parallelFor(s.n * s.inputSize(), kSerialElements,
                 [&](std::int64_t begin, std::int64_t end) { std::fill(inputGrad + begin, inputGrad + end, T{}); });
   if (of.places.empty()) return;
-  const Tiles<T> tiles({of, s.n, s.groups, s.groupOutputs(), s.groupChannels(), grad, inputGrad});
+  const Tiles<T> tiles(
+      {of, s.n, s.groups, s.groupOutputs(), s.groupChannels(), grad, inputGrad, s.outputChannels, s.inputChannels});
   const Scratch<T> filters(tiles.filters());
   gradFilters(s, of, weight, tiles, filters.data());
   tiles.run(filters.data());

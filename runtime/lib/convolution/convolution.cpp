@@ -1,17 +1,19 @@
 // conv2d, conv2d_input_grad, conv2d_weight_grad: reads the attributes, settles empty sizes, chooses by dtype.
 #include "runtime/lib/convolution/convolution.h"
 
+#include <array>
 #include <cstring>
 #include <type_traits>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/matmul/gemm.h"
 #include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
 namespace {
 
-ConvShape convShape(DimsRef input, DimsRef weight, DimsRef output, AttrReader& attrs) {
+ConvShape convShape(DimsRef input, DimsRef weight, DimsRef output, AttrReader attrs) {
   DimsRef stride = attrs.list();
   DimsRef padding = attrs.list();
   DimsRef dilation = attrs.list();
@@ -23,6 +25,8 @@ ConvShape convShape(DimsRef input, DimsRef weight, DimsRef output, AttrReader& a
 // With this few input channels a group, gradients of the input are faster by patches: vectors are of channels, or of
 // places in an image that many outputs come to.
 constexpr std::int64_t kFewChannels = 3;
+// Sums of so few terms are one chain, however they are made.
+constexpr std::int64_t kUncut = 256;
 /// And where no two windows see the same element.
 bool inputGradByPatches(const ConvShape& s) {
   const bool apart = s.strideH >= s.kh && s.strideW >= s.kw;
@@ -36,92 +40,148 @@ float* wideCopy(const ArrayView& x, const Scratch<float>& to) {
   return to.data();
 }
 
-/// Do the channels of images of a half or floating type lie beside each other, so that vectors of them are read in
-/// place?
-bool readsChannels(const ConvShape& s, const ArrayView& x) {
-  constexpr std::int64_t most = 64 / sizeof(float);  // lanes of any vector
-  return isFloating(x.dtype) && servesDepthwise(s) && s.c % most == 0 && x.strides[1] == 1 && x.strides[3] == s.c &&
-         x.strides[2] == s.w * s.c && (s.n == 1 || x.strides[0] == s.inputSize());
+/// The same array with its dims in the order [n, h, w, c], and the other way.
+ArrayView reordered(const ArrayView& x, const std::array<std::size_t, 4>& order) {
+  ArrayView y{x.data, x.dtype, {}, {}};
+  for (const std::size_t d : order) y.shape.push_back(x.shape[d]), y.strides.push_back(x.strides[d]);
+  return y;
 }
-ArrayView channelsInnermost(const ArrayView& x) {
-  const auto moved = [](const Dims& d) { return Dims{d[0], d[2], d[3], d[1]}; };
-  return {x.data, x.dtype, moved(x.shape), moved(x.strides)};
+ArrayView channelsInnermost(const ArrayView& x) { return reordered(x, {0, 2, 3, 1}); }
+/// The result with its channels second; they lie where the flag says, for which `attrs` begin with the stride.
+ArrayView resultOf(const LibraryCall& call, AttrReader attrs) {
+  for (int list = 0; list < 3; ++list) attrs.list();
+  attrs.integer(), attrs.boolean(true), attrs.boolean(false);  // groups, and flags of GPUs
+  return attrs.boolean(false) ? reordered(call.outputs[0], {0, 3, 1, 2}) : call.outputs[0];
 }
 
-/// Runs `floating(x, y, out)` on float32 and float64, widening half types and rounding once, unless `pairs(x, y, out)`
-/// did it with bfloat16; `other(x, y, out)` on the rest.
+/// Are these images, whose channels lie beside each other, read or written as they lie? Functions for planes get
+/// copies.
+bool liesByChannels(const ArrayView& x, bool served) {
+  return served && isFloating(x.dtype) && !x.contiguous() && channelsInnermost(x).contiguous();
+}
+
+/// Dense memory for a result: its own, or, for planes of one that lies otherwise, such that is copied to it.
+class DenseResult {
+ public:
+  DenseResult(const ArrayView& out, bool channels)
+      : out_(out), asIs_(channels || out.contiguous()),
+        planes_(asIs_ ? 0 : out.numel() * static_cast<std::int64_t>(itemSize(out.dtype))) {}
+  template <class T>
+  T* as() const {
+    return asIs_ ? out_.as<T>() : reinterpret_cast<T*>(planes_.data());
+  }
+  void finish() const {
+    if (!asIs_) copyArray({planes_.data(), out_.dtype, out_.shape, contiguousStrides(out_.shape)}, out_);
+  }
+
+ private:
+  const ArrayView& out_;
+  bool asIs_;
+  Scratch<unsigned char> planes_;
+};
+
+/// Which of the operands and the result lie with their channels innermost, and are taken so.
+struct ByChannels {
+  bool first, second, out;
+};
+
+/// Runs `floating(x, y, out)` on float32 and float64, widening half types and rounding once unless the result is wide,
+/// or, of bfloat16, where it does it, `pairs(x, y, out, wide)`; `other(x, y, out)` on the rest.
 template <class Floating, class Other, class Pairs>
-void compute(const LibraryCall& call, const ArrayView& first, bool empty, Floating floating, Other other, Pairs pairs) {
-  const ArrayView& out = call.outputs[0];
+void compute(const LibraryCall& call, const ArrayView& out, const ByChannels& channels, bool empty, Floating floating,
+             Other other, Pairs pairs) {
   if (out.numel() == 0) return;
   if (empty) {
     std::memset(out.data, 0, static_cast<std::size_t>(out.numel()) * itemSize(out.dtype));
     return;
   }
-  Contiguous x(first);
-  Contiguous y(call.inputs[1]);
-  withType(out.dtype, [&](auto tag) {
+  const Contiguous x(channels.first ? channelsInnermost(call.inputs[0]) : call.inputs[0]);
+  const Contiguous y(channels.second ? channelsInnermost(call.inputs[1]) : call.inputs[1]);
+  const DenseResult to(out, channels.out);
+  withType(x.view().dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if constexpr (std::is_floating_point_v<T>) {
-      floating(x.as<T>(), y.as<T>(), out.as<T>());
+      floating(x.as<T>(), y.as<T>(), to.as<T>());
     } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      const bool wide = out.dtype == DType::Float32;
       if constexpr (std::is_same_v<T, BFloat16>)
-        if (pairs(x.as<T>(), y.as<T>(), out.as<T>())) return;
+        if (pairs(x.as<T>(), y.as<T>(), to.as<T>(), wide)) return;
       Scratch<float> wideX(x.view().numel());
       Scratch<float> wideY(y.view().numel());
-      Scratch<float> wideOut(out.numel());
-      floating(wideCopy<T>(x.view(), wideX), wideCopy<T>(y.view(), wideY), wideOut.data());
-      narrowAll(wideOut.data(), out.as<T>(), out.numel());
+      Scratch<float> wideOut(wide ? 0 : out.numel());
+      float* const sums = wide ? to.as<float>() : wideOut.data();
+      floating(wideCopy<T>(x.view(), wideX), wideCopy<T>(y.view(), wideY), sums);
+      if (!wide) narrowAll(sums, to.as<T>(), out.numel());
     } else {
-      other(x.as<T>(), y.as<T>(), out.as<T>());
+      // Sums and products have the bits of those without sign.
+      using U = std::conditional_t<std::is_same_v<T, std::int8_t>, std::uint8_t, T>;
+      other(x.as<U>(), y.as<U>(), to.as<U>());
     }
   });
+  to.finish();
 }
 
 }  // namespace
 
 void conv2d(const LibraryCall& call) {
-  AttrReader attrs(call.attrs);
+  const AttrReader attrs(call.attrs);
+  const ArrayView out = resultOf(call, attrs);
   const ArrayView& input = call.inputs[0];
-  ConvShape s = convShape(input.shape, call.inputs[1].shape, call.outputs[0].shape, attrs);
-  const bool channels = readsChannels(s, input);
+  ConvShape s = convShape(input.shape, call.inputs[1].shape, out.shape, attrs);
+  const bool product = !servesDepthwise(s) && isPointwise(s);
+  // Pairs are of planes.
+  const bool served = (!product || s.groups == 1) && !(input.dtype == DType::BFloat16 && multipliesPairs());
+  s.inputChannels = liesByChannels(input, served), s.outputChannels = liesByChannels(out, served);
   compute(
-      call, channels ? channelsInnermost(input) : input, s.weightSize() == 0,
-      [&](auto* x, auto* y, auto* out) {
-        if (servesDepthwise(s)) return depthwiseForward(s, x, y, out, channels);
-        isPointwise(s) ? void(patchForward(s, x, y, out)) : windowForward(s, x, y, out);
+      call, out, {s.inputChannels, false, s.outputChannels}, s.weightSize() == 0,
+      [&](auto* x, auto* y, auto* to) {
+        if (servesDepthwise(s)) return depthwiseForward(s, x, y, to);
+        product ? void(patchForward(s, x, y, to)) : windowForward(s, x, y, to);
       },
-      [&](auto* x, auto* y, auto* out) { patchForward(s, x, y, out); },
-      [&](auto* x, auto* y, auto* out) {
+      [&](auto* x, auto* y, auto* to) { patchForward(s, x, y, to); },
+      [&](auto* x, auto* y, auto* to, bool wide) {
         if (servesDepthwise(s)) return false;
-        return isPointwise(s) ? patchForward(s, x, y, out) : pairsForward(s, x, y, out);
+        // A wide product is one of windows, which do not cut its sums.
+        if (product && !wide) return patchForward(s, x, y, to);
+        return (!product || s.groupChannels() <= kUncut) && pairsForward(s, x, y, to, wide);
       });
 }
 
 void conv2d_input_grad(const LibraryCall& call) {
   AttrReader attrs(call.attrs);
-  DimsRef inputShape = attrs.list();
-  ConvShape s = convShape(inputShape, call.inputs[1].shape, call.inputs[0].shape, attrs);
+  const DimsRef inputShape = attrs.list();
+  const ArrayView out = resultOf(call, attrs);
+  const ArrayView& grad = call.inputs[0];
+  ConvShape s = convShape(inputShape, call.inputs[1].shape, grad.shape, attrs);
+  const bool patches = !servesDepthwise(s) && inputGradByPatches(s);
+  const bool served = !patches || (isPointwise(s) && s.groups == 1);
+  s.outputChannels = liesByChannels(grad, served), s.inputChannels = liesByChannels(out, served);
   compute(
-      call, call.inputs[0], s.outputSize() == 0 || s.weightSize() == 0,
-      [&](auto* x, auto* y, auto* out) {
-        if (servesDepthwise(s)) return depthwiseInputGrad(s, x, y, out);
-        inputGradByPatches(s) ? void(patchInputGrad(s, x, y, out)) : windowInputGrad(s, x, y, out);
+      call, out, {s.outputChannels, false, s.inputChannels}, s.outputSize() == 0 || s.weightSize() == 0,
+      [&](auto* x, auto* y, auto* to) {
+        if (servesDepthwise(s)) return depthwiseInputGrad(s, x, y, to);
+        patches ? void(patchInputGrad(s, x, y, to)) : windowInputGrad(s, x, y, to);
       },
-      [&](auto* x, auto* y, auto* out) { patchInputGrad(s, x, y, out); },
-      [&](auto* x, auto* y, auto* out) { return !servesDepthwise(s) && covers(s) && patchInputGrad(s, x, y, out); });
+      [&](auto* x, auto* y, auto* to) { patchInputGrad(s, x, y, to); },
+      [&](auto* x, auto* y, auto* to, bool wide) {
+        return !wide && !servesDepthwise(s) && covers(s) && patchInputGrad(s, x, y, to);
+      });
 }
 
 void conv2d_weight_grad(const LibraryCall& call) {
   AttrReader attrs(call.attrs);
-  DimsRef weightShape = attrs.list();
-  ConvShape s = convShape(call.inputs[1].shape, weightShape, call.inputs[0].shape, attrs);
+  const DimsRef weightShape = attrs.list();
+  const ArrayView out = resultOf(call, attrs);
+  const ArrayView &grad = call.inputs[0], &input = call.inputs[1];
+  ConvShape s = convShape(input.shape, weightShape, grad.shape, attrs);
+  s.outputChannels = liesByChannels(grad, true), s.inputChannels = liesByChannels(input, true);
   compute(
-      call, call.inputs[0], s.n * s.outputSize() == 0 || s.inputSize() == 0,
-      [&](auto* x, auto* y, auto* out) {
-        servesDepthwise(s) ? depthwiseWeightGrad(s, x, y, out) : windowWeightGrad(s, x, y, out);
+      call, out, {s.outputChannels, s.inputChannels, false}, s.n * s.outputSize() == 0 || s.inputSize() == 0,
+      [&](auto* x, auto* y, auto* to) {
+        servesDepthwise(s) ? depthwiseWeightGrad(s, x, y, to) : windowWeightGrad(s, x, y, to);
       },
-      [&](auto* x, auto* y, auto* out) { patchWeightGrad(s, x, y, out); }, [](auto*, auto*, auto*) { return false; });
+      [&](auto* x, auto* y, auto* to) { patchWeightGrad(s, x, y, to); },
+      [](auto*, auto*, auto*, bool) { return false; });
 }
 
 }  // namespace tandem::lib

@@ -15,6 +15,9 @@ struct ConvShape {
   std::int64_t oh, ow;
   std::int64_t strideH, strideW, padH, padW, dilationH, dilationW;
   std::int64_t groups;
+  // Do the channels of the input, and of the output, lie beside each other, as [n, h, w, c], in the arrays that the
+  // functions below are given? Only those say no that ask for planes.
+  bool inputChannels = false, outputChannels = false;
 
   std::int64_t inputSize() const { return c * h * w; }     // of one image
   std::int64_t outputSize() const { return o * oh * ow; }  // of one image
@@ -37,7 +40,7 @@ inline bool covers(const ConvShape& s) {
          s.padW == 0 && (s.dilationH == 1 || s.kh == 1) && (s.dilationW == 1 || s.kw == 1);
 }
 
-/// float32 and float64: dense arrays, no size 0.
+/// float32 and float64: dense arrays, no size 0. Images lie either way, with the same bits.
 template <class T>
 void windowForward(const ConvShape& s, const T* input, const T* weight, T* output);
 template <class T>
@@ -45,26 +48,26 @@ void windowInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inpu
 template <class T>
 void windowWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad);
 
-/// The same of bfloat16, as that of the float32 values, rounded once, with the same bits; false, and nothing done,
-/// where that is no faster.
-bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, BFloat16* output);
+/// The same of bfloat16 and planes, as that of the float32 values, with the same bits, in float32 if `wide`, else
+/// rounded once; false, and nothing done, where that is no faster.
+bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, void* output, bool wide);
 namespace avx512 {
 /// On a processor that multiplies pairs (gemm.h), of windows that share what is read.
-bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, BFloat16* output);
+bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, void* output, bool wide);
 }  // namespace avx512
 
 /// The same of channels with a filter each.
 bool servesDepthwise(const ConvShape& s);
-/// `channels`: of images whose channels lie beside each other, and fill vectors.
 template <class T>
-void depthwiseForward(const ConvShape& s, const T* input, const T* weight, T* output, bool channels);
+void depthwiseForward(const ConvShape& s, const T* input, const T* weight, T* output);
 template <class T>
 void depthwiseInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad);
 template <class T>
 void depthwiseWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad);
 
-/// Every type: patches of the input as a matrix, and a matrix product an image and group. Of bfloat16 only where each
-/// element of the input is in one window; false if that is left to float32.
+/// Every type: patches of the input as a matrix, and a matrix product an image and group; of planes, where not each
+/// output position is made of one of the input and there is one group. Of bfloat16 only where each element of the input
+/// is in one window; false if that is left to float32.
 template <class T>
 bool patchForward(const ConvShape& s, const T* input, const T* weight, T* output);
 template <class T>

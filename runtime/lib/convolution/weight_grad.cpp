@@ -88,8 +88,9 @@ class WeightGrad {
         for (block.j = 0; block.j < windows_.columns; block.j += block_.columns) {
           block.columns = std::min(block_.columns, windows_.columns - block.j);
           for (std::int64_t i = 0; i < images; ++i)
-            layout.fill(input_ + ((image + i) * s_.c + group * s_.groupChannels() + channel) * s_.h * s_.w, block,
-                        slab.data() + i * layout.size());
+            layout.fill(input_ + (image + i) * s_.inputSize() +
+                            (group * s_.groupChannels() + channel) * (s_.inputChannels ? 1 : s_.h * s_.w),
+                        block, slab.data() + i * layout.size(), s_.inputChannels ? s_.c : 0);
           pack(image, images, group, block, panels.data());
           addBlock(layout, slab.data(), images, channels, block, panels.data(), sums, add);
           add = true;
@@ -111,9 +112,15 @@ class WeightGrad {
       T* to = panels + o * count;
       if (here < width) std::fill_n(to, width * count, T{});
       for (std::int64_t i = 0; i < images; ++i) {
-        const T* from = grad_ + ((image + i) * s_.o + group * s_.groupOutputs() + o) * plane;
-        for (std::int64_t y = 0; y < stretches; ++y, to += length * width)
-          kernels_.turn(from + (block.i + y) * windows_.columns + block.j, plane, to, width, length, here);
+        const std::int64_t output = group * s_.groupOutputs() + o;
+        const T* from = grad_ + (image + i) * s_.o * plane;
+        for (std::int64_t y = 0; y < stretches; ++y, to += length * width) {
+          const std::int64_t place = (block.i + y) * windows_.columns + block.j;
+          if (s_.outputChannels)
+            for (std::int64_t x = 0; x < length; ++x) copyRow(from + (place + x) * s_.o + output, here, to + x * width);
+          else
+            kernels_.turn(from + output * plane + place, plane, to, width, length, here);
+        }
       }
     }
   }

@@ -17,6 +17,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/lib/convolution/conv_kernel.h"
 #include "runtime/lib/convolution/convolution.h"
 #include "runtime/lib/movement/copy_bytes.h"
 #include "runtime/lib/strided.h"
@@ -101,9 +102,10 @@ class SlabLayout {
   /// Where the first window of the block sees the tap `k % taps` of the plane `k / taps`.
   const std::int64_t* offsets() const { return offsets_.data(); }
 
-  /// Copies what `block` sees from an image, planes h * w elements apart.
+  /// Copies what `block` sees from an image, planes h * w elements apart, or some of so many `channels` that lie beside
+  /// each other, if that is not 0.
   template <class T>
-  void fill(const T* image, const WindowBlock& block, T* slab) const {
+  [[gnu::noinline]] void fill(const T* image, const WindowBlock& block, T* slab, std::int64_t channels = 0) const {
     const std::int64_t top = block.i * windows_.stepH + reach_.top, step = step_;
     const std::int64_t seen = (block.rows - 1) * windows_.stepH + reach_.rows;
     const std::int64_t first = std::max<std::int64_t>(0, -top), last = std::min(seen, windows_.h - top);
@@ -121,6 +123,21 @@ class SlabLayout {
     }
     // In one stretch: most rows of images are short.
     if (padded) std::fill_n(slab, size(), T{});
+    if constexpr (std::is_floating_point_v<T>)
+      if (channels > 0) {
+        const auto turn = convKernels<T>().turn;
+        for (std::int64_t r = first; r < last; ++r) {
+          if (!rowsSeen_[r % windows_.stepH]) continue;
+          const T* row = image + (top + r) * windows_.w * channels;
+          for (std::int64_t part = 0; part < step; ++part) {
+            const auto [begin, end, from] = parts[part];
+            if (columnsSeen_[part] && begin < end)
+              turn(row + from * channels, step * channels, slab + r * row_ + part * part_ + begin, plane_, planes_,
+                   end - begin);
+          }
+        }
+        return;
+      }
     const auto eachRow = [&](auto copy) {
       for (std::int64_t p = 0; p < planes_; ++p, image += windows_.h * windows_.w, slab += plane_)
         for (std::int64_t phase = 0; phase < windows_.stepH; ++phase) {

@@ -36,16 +36,20 @@ void multiplyChannels(const ArrayView& image, const ArrayView& weight, const Arr
                 {out.data, out.dtype, {n, to, positions}, contiguousStrides(Dims{n, to, positions})}, allowsTf32);
 }
 
+/// What follows the shape of a gradient.
+struct Attributes {
+  DimsRef stride, padding, dilation;
+  std::int64_t groups;
+  bool allowsCudnn, allowsTf32, channelsLast;
+  explicit Attributes(AttrReader& a)
+      : stride(a.list()), padding(a.list()), dilation(a.list()), groups(a.integer()), allowsCudnn(a.boolean(true)),
+        allowsTf32(a.boolean(false)), channelsLast(a.boolean(false)) {}
+};
+
+/// Into `out`, which is contiguous and has the operands' dtype and some elements.
 void convolve(const LibraryCall& call, ContractionKind kind, DimsRef input, DimsRef weight, DimsRef output,
-              AttrReader& attrs) {
-  const ArrayView& out = call.outputs[0];
-  if (out.numel() == 0) return;
-  DimsRef stride = attrs.list();
-  DimsRef padding = attrs.list();
-  DimsRef dilation = attrs.list();
-  const std::int64_t groups = attrs.integer();
-  const bool allowsCudnn = attrs.boolean(true);
-  const bool allowsTf32 = attrs.boolean(false);
+              const Attributes& attrs, const ArrayView& out) {
+  const auto& [stride, padding, dilation, groups, allowsCudnn, allowsTf32, channelsLast] = attrs;
   ConvolutionPlan plan{{},        input[1],  output[1], input[2],   input[3],   weight[2],   weight[3],  output[2],
                        output[3], stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1]};
   const std::int64_t positions = output[2] * output[3];
@@ -79,22 +83,49 @@ void convolve(const LibraryCall& call, ContractionKind kind, DimsRef input, Dims
       .run((weightFirst ? y : x).data(), (weightFirst ? x : y).data(), out.data, plan);
 }
 
+/// Calls `make(out)` with such an `out`, and brings what it makes to the result, whose channels, the second of its dims
+/// there, may be the last of them here, and whose dtype may be wider: it has then what was rounded, as in PyTorch on
+/// GPUs.
+template <class Make>
+void intoResult(const LibraryCall& call, bool channelsLast, Make make) {
+  ArrayView out = call.outputs[0];
+  if (out.numel() == 0) return;
+  if (channelsLast) {
+    const auto moved = [](const Dims& d) { return Dims{d[0], d[3], d[1], d[2]}; };
+    out.shape = moved(out.shape), out.strides = moved(out.strides);
+  }
+  const DType dtype = call.inputs[0].dtype;
+  if (out.contiguous() && out.dtype == dtype) return make(out);
+  const Workspace memory(static_cast<std::size_t>(out.numel()) * itemSize(dtype));
+  const ArrayView made{memory.as(), dtype, out.shape, contiguousStrides(out.shape)};
+  make(made);
+  copyArray(made, out);
+}
+
 }  // namespace
 
 void conv2d(const LibraryCall& call) {
-  AttrReader attrs(call.attrs);
-  convolve(call, ContractionKind::Convolution, call.inputs[0].shape, call.inputs[1].shape, call.outputs[0].shape,
-           attrs);
+  AttrReader reader(call.attrs);
+  const Attributes attrs(reader);
+  intoResult(call, attrs.channelsLast, [&](const ArrayView& out) {
+    convolve(call, ContractionKind::Convolution, call.inputs[0].shape, call.inputs[1].shape, out.shape, attrs, out);
+  });
 }
 void conv2d_input_grad(const LibraryCall& call) {
-  AttrReader attrs(call.attrs);
-  const DimsRef input = attrs.list();
-  convolve(call, ContractionKind::InputGrad, input, call.inputs[1].shape, call.inputs[0].shape, attrs);
+  AttrReader reader(call.attrs);
+  const DimsRef input = reader.list();
+  const Attributes attrs(reader);
+  intoResult(call, attrs.channelsLast, [&](const ArrayView& out) {
+    convolve(call, ContractionKind::InputGrad, input, call.inputs[1].shape, call.inputs[0].shape, attrs, out);
+  });
 }
 void conv2d_weight_grad(const LibraryCall& call) {
-  AttrReader attrs(call.attrs);
-  const DimsRef weight = attrs.list();
-  convolve(call, ContractionKind::WeightGrad, call.inputs[1].shape, weight, call.inputs[0].shape, attrs);
+  AttrReader reader(call.attrs);
+  const DimsRef weight = reader.list();
+  const Attributes attrs(reader);
+  intoResult(call, attrs.channelsLast, [&](const ArrayView& out) {
+    convolve(call, ContractionKind::WeightGrad, call.inputs[1].shape, weight, call.inputs[0].shape, attrs, out);
+  });
 }
 
 namespace {
