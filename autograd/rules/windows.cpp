@@ -1,6 +1,7 @@
 // Pools, columns and resampling: linear maps, each the transpose of another; a maximum is a choice of elements.
 #include "autograd/rule_context.h"
 #include "autograd/rules/rules.h"
+#include "eager/composites/spatial.h"
 #include "eager/ops.h"
 
 namespace tandem::rules {
@@ -10,10 +11,14 @@ struct PoolAttrs {
   DimsRef kernel, stride, padding, size;
   bool countPadding;
   std::int64_t divisor;
+  bool channelsLast;
   explicit PoolAttrs(AttrReader a)
       : kernel(a.list()), stride(a.list()), padding(a.list()), size(a.list()), countPadding(a.boolean()),
-        divisor(a.integer()) {}
+        divisor(a.integer()), channelsLast(a.boolean(false)) {}
 };
+
+/// What has the dims of a pool's result, or of its cotangent, with the channels second.
+Tensor seen(const Tensor& made, bool channelsLast) { return channelsLast ? ops::channelsSecond(made) : made; }
 
 struct WindowAttrs {
   DimsRef kernel, dilation, padding, stride;
@@ -36,32 +41,42 @@ void maxPool(RuleContext& c) {
   if (!c.hasGrad()) return;
   AttrReader a = c.attrs();
   for (int i = 0; i < 4; ++i) a.list();
-  c.set(0, ops::max_pool_grad(c.grad(), c.output(1), lastSizes(c.inputShape(0), a.list().size())));
+  const std::size_t n = a.list().size();
+  const bool last = a.boolean(false);
+  c.set(0, seen(ops::max_pool_grad(seen(c.grad(), last), seen(c.output(1), last), lastSizes(c.inputShape(0), n), last),
+                last));
 }
 
 void maxPoolGrad(RuleContext& c) {
   DimsRef shape = c.inputShape(0);
-  std::size_t n = c.attrs().list().size();
+  AttrReader a = c.attrs();
+  std::size_t n = a.list().size();
+  const Tensor g = seen(c.grad(), a.boolean(false));
   auto dim = static_cast<std::int64_t>(shape.size() - n);
   Dims flat(shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(n));
   flat.push_back(numelOf(lastSizes(shape, n)));
   Dims from(flat);
   from.back() = numelOf(c.attrs().list());
-  Tensor picked = ops::gather(ops::reshape(c.grad(), from), dim, ops::reshape(c.input(1), flat));
+  Tensor picked = ops::gather(ops::reshape(g, from), dim, ops::reshape(c.input(1), flat));
   c.set(0, ops::reshape(picked, shape));
 }
 
 void avgPool(RuleContext& c) {
   PoolAttrs a(c.attrs());
-  c.set(0, ops::avg_pool_grad(c.grad(), lastSizes(c.inputShape(0), a.size.size()), a.kernel, a.stride, a.padding,
-                              a.size, a.countPadding, a.divisor));
+  const Tensor g = seen(c.grad(), a.channelsLast);
+  c.set(0, seen(ops::avg_pool_grad(g, lastSizes(c.inputShape(0), a.size.size()), a.kernel, a.stride, a.padding, a.size,
+                                   a.countPadding, a.divisor, a.channelsLast),
+                a.channelsLast));
 }
 
 void avgPoolGrad(RuleContext& c) {
   AttrReader r = c.attrs();
   r.list();
   PoolAttrs a(r);
-  c.set(0, ops::avg_pool_plain(c.grad(), a.kernel, a.stride, a.padding, a.size, a.countPadding, a.divisor));
+  const Tensor g = seen(c.grad(), a.channelsLast);
+  c.set(0,
+        seen(ops::avg_pool_plain(g, a.kernel, a.stride, a.padding, a.size, a.countPadding, a.divisor, a.channelsLast),
+             a.channelsLast));
 }
 
 void unfoldWindows(RuleContext& c) {

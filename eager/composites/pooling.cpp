@@ -44,11 +44,26 @@ struct Windows {
   }
 };
 
+/// Does the result for `x` lie with its channels innermost, as those of `x` do?
+bool lies(const Tensor& x, std::size_t n) {
+  return x.dim() == static_cast<std::int64_t>(n) + 2 && formatOf(x) != MemoryFormat::Contiguous;
+}
+std::vector<Tensor> asImages(const std::array<Tensor, 2>& made, bool channelsLast) {
+  if (!channelsLast) return {made[0], made[1]};
+  return {channelsSecond(made[0]), channelsSecond(made[1])};
+}
+/// Of volumes results are row-major, as in PyTorch.
+Tensor average(const Tensor& x, std::size_t n, DimsRef kernel, DimsRef stride, DimsRef padding, DimsRef size,
+               bool countPadding, std::int64_t divisor) {
+  const bool last = n == 2 && lies(x, n);
+  const Tensor y = avg_pool_plain(x, kernel, stride, padding, size, countPadding, divisor, last);
+  return last ? channelsSecond(y) : y;
+}
+
 std::vector<Tensor> maxima(const char* op, std::size_t n, const Tensor& x, DimsRef kernel, const Given& stride,
                            DimsRef padding, DimsRef dilation, bool ceilMode) {
   Windows w(op, n, x, kernel, stride, padding, dilation, ceilMode);
-  auto [values, indices] = max_pool_plain(x, w.kernel, w.stride, w.padding, w.dilation, w.size);
-  return {values, indices};
+  return asImages(max_pool_plain(x, w.kernel, w.stride, w.padding, w.dilation, w.size, lies(x, n)), lies(x, n));
 }
 
 /// The maxima alone. Their places are found only where a gradient will ask for them.
@@ -56,7 +71,9 @@ Tensor maximaAlone(const char* op, std::size_t n, const Tensor& x, DimsRef kerne
                    DimsRef dilation, bool ceilMode) {
   if (gradEnabled() && x.requiresGrad()) return maxima(op, n, x, kernel, stride, padding, dilation, ceilMode)[0];
   Windows w(op, n, x, kernel, stride, padding, dilation, ceilMode);
-  return max_pool_values(x, w.kernel, w.stride, w.padding, w.dilation, w.size);
+  const bool last = lies(x, n);
+  const Tensor y = max_pool_values(x, w.kernel, w.stride, w.padding, w.dilation, w.size, last);
+  return last ? channelsSecond(y) : y;
 }
 
 Tensor means(const char* op, std::size_t n, const Tensor& x, DimsRef kernel, const Given& stride, DimsRef padding,
@@ -66,7 +83,7 @@ Tensor means(const char* op, std::size_t n, const Tensor& x, DimsRef kernel, con
   if (!isFloating(x.dtype()) && x.dtype() != DType::Int64)
     fail("\"", op, "\" not implemented for '", dtypeName(x.dtype()), "'");
   Windows w(op, n, x, kernel, stride, padding, Dims{1}, ceilMode);
-  return avg_pool_plain(x, w.kernel, w.stride, w.padding, w.size, countPadding, divisor.value_or(0));
+  return average(x, n, w.kernel, w.stride, w.padding, w.size, countPadding, divisor.value_or(0));
 }
 
 /// The output size of an adaptive pool.
@@ -94,13 +111,13 @@ Tensor adaptiveMeans(const char* op, std::size_t n, const Tensor& x, DimsRef siz
     whole = whole && out[d] == 1;
     dims.push_back(x.dim() - static_cast<std::int64_t>(n - d));
   }
-  return whole ? mean(x, dims, true) : avg_pool_plain(x, Dims(), Dims(), Dims(), out, false, 0);
+  return whole ? mean(x, dims, true) : average(x, n, Dims(), Dims(), Dims(), out, false, 0);
 }
 
 std::vector<Tensor> adaptiveMaxima(const char* op, std::size_t n, const Tensor& x, DimsRef size) {
   Dims out = adaptiveSize(op, n, x, size);
-  auto [values, indices] = max_pool_plain(x, Dims(), Dims(), Dims(), Dims(), out);
-  return {values, indices};
+  const bool last = n == 2 && lies(x, n);
+  return asImages(max_pool_plain(x, Dims(), Dims(), Dims(), Dims(), out, last), last);
 }
 
 }  // namespace

@@ -43,9 +43,9 @@ Tensor inChannelOrder(const Tensor& x, F f) {
   return laidOut(x, orderOf(format, x.dim()), [&](const Tensor& t) { return f(t, std::int64_t{1}); });
 }
 
-/// Images [N, H, W, C] as [N, C, H, W], which lie with the channels innermost and stand for themselves.
+/// Images [N, *, C] as [N, C, *], which lie with the channels innermost and stand for themselves.
 inline Tensor channelsSecond(const Tensor& images) {
-  Tensor y = permute(images, Dims{0, 3, 1, 2});
+  Tensor y = permute(images, images.dim() == 4 ? Dims{0, 3, 1, 2} : Dims{0, 4, 1, 2, 3});
   y.impl()->viewBase = nullptr;
   return y;
 }

@@ -2,7 +2,8 @@
 // avg_pool.cpp; eager/composites: pooling.cpp, pools.cpp). All but maxima are linear maps, given with their transposes.
 
 def : Pool<"max_pool_plain",
-    "Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] dilation, int[] size",
+    "Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] dilation, int[] size, "
+    "bool channels_last=False",
     "maxPool"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -15,7 +16,8 @@ def : Pool<"max_pool_plain",
 }
 
 def : Pool<"max_pool_values",
-    "Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] dilation, int[] size",
+    "Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] dilation, int[] size, "
+    "bool channels_last=False",
     "maxPoolValues"> {
   let forms = ["hidden"];
   let differentiable = 0;
@@ -24,7 +26,8 @@ def : Pool<"max_pool_values",
   let samples = "none";
 }
 
-def : Pool<"max_pool_grad", "Tensor grad, Tensor indices, int[] input_size", "poolGrad"> {
+def : Pool<"max_pool_grad", "Tensor grad, Tensor indices, int[] input_size, bool channels_last=False",
+    "maxPoolGrad"> {
   let forms = ["hidden"];
   let rule = "maxPoolGrad";
   let saves = ["indices"];
@@ -137,7 +140,8 @@ def : Composite<"max_unpool", "Tensor input, Tensor indices, int[] output_size">
 }
 
 def : Pool<"avg_pool_plain",
-    "Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] size, bool count_include_pad, int divisor",
+    "Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] size, bool count_include_pad, int divisor, "
+    "bool channels_last=False",
     "avgPool"> {
   let forms = ["hidden"];
   let rule = "avgPool";
@@ -148,8 +152,8 @@ def : Pool<"avg_pool_plain",
 
 def : Pool<"avg_pool_grad",
     "Tensor grad, int[] input_size, int[] kernel_size, int[] stride, int[] padding, int[] size, bool "
-    "count_include_pad, int divisor",
-    "poolGrad"> {
+    "count_include_pad, int divisor, bool channels_last=False",
+    "avgPoolGrad"> {
   let forms = ["hidden"];
   let rule = "avgPoolGrad";
   let batching = "folded";

@@ -10,11 +10,19 @@ namespace {
 using Metas = std::span<const TensorMeta>;
 using Attrs = std::span<const std::int64_t>;
 
-/// `x` with its last dims of the sizes `size`.
-void setLastSizes(TensorMeta& m, const TensorMeta& x, DimsRef size, DType dtype) {
+/// `x` with its last dims of the sizes `size`, or, with `channelsLast`, with those in front of the one before them.
+void setLastSizes(TensorMeta& m, const TensorMeta& x, DimsRef size, DType dtype, bool channelsLast) {
   m.shape = x.shape;
-  for (std::size_t d = 0; d < size.size(); ++d) m.shape[x.shape.size() - size.size() + d] = size[d];
+  std::size_t to = x.shape.size() - size.size();
+  if (channelsLast) m.shape.back() = x.shape[--to];
+  for (const std::int64_t n : size) m.shape[to++] = n;
   m.dtype = dtype;
+}
+/// Of images alone: [N, C] and the dims of windows.
+bool channelsLast(const TensorMeta& x, DimsRef size, AttrReader flags) {
+  const bool last = flags.boolean(false);
+  if (last && x.shape.size() != size.size() + 2) fail("a pool of channels that come last is one of images");
+  return last;
 }
 
 }  // namespace
@@ -23,24 +31,38 @@ void maxPool(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> 
   AttrReader r(attrs);
   for (int i = 0; i < 4; ++i) r.list();
   DimsRef size = r.list();
-  setLastSizes(results[0], operands[0], size, operands[0].dtype);
-  setLastSizes(results[1], operands[0], size, DType::Int64);
+  const bool last = channelsLast(operands[0], size, r);
+  setLastSizes(results[0], operands[0], size, operands[0].dtype, last);
+  setLastSizes(results[1], operands[0], size, DType::Int64, last);
 }
 
 void maxPoolValues(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   AttrReader r(attrs);
   for (int i = 0; i < 4; ++i) r.list();
-  setLastSizes(results[0], operands[0], r.list(), operands[0].dtype);
+  DimsRef size = r.list();
+  setLastSizes(results[0], operands[0], size, operands[0].dtype, channelsLast(operands[0], size, r));
 }
 
 void avgPool(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   AttrReader r(attrs);
   for (int i = 0; i < 3; ++i) r.list();
-  setLastSizes(results[0], operands[0], r.list(), operands[0].dtype);
+  DimsRef size = r.list();
+  r.boolean(), r.integer();
+  setLastSizes(results[0], operands[0], size, operands[0].dtype, channelsLast(operands[0], size, r));
 }
 
-void poolGrad(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
-  setLastSizes(results[0], operands[0], AttrReader(attrs).list(), operands[0].dtype);
+void maxPoolGrad(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  DimsRef size = r.list();
+  setLastSizes(results[0], operands[0], size, operands[0].dtype, channelsLast(operands[0], size, r));
+}
+
+void avgPoolGrad(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  DimsRef size = r.list();
+  for (int i = 0; i < 4; ++i) r.list();
+  r.boolean(), r.integer();
+  setLastSizes(results[0], operands[0], size, operands[0].dtype, channelsLast(operands[0], size, r));
 }
 
 void unfoldWindows(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
@@ -83,7 +105,7 @@ void gridSample(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> res
 }
 
 void gridSampleInputGrad(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
-  setLastSizes(results[0], operands[0], AttrReader(attrs).list(), operands[0].dtype);
+  setLastSizes(results[0], operands[0], AttrReader(attrs).list(), operands[0].dtype, false);
 }
 
 void gridSampleGridGrad(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {

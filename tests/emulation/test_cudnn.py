@@ -157,6 +157,19 @@ def test_channels_that_lie_beside_each_other(function: Callable[..., Any], dtype
         assert bits(images.contiguous()) == bits(planes)
 
 
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float16])
+def test_pools_of_channels_that_lie_beside_each_other(dtype: tandem.dtype) -> None:
+    x = random((2, 9, 7, 6), dtype).contiguous(memory_format=tandem.channels_last)
+    compare(lambda x: F.avg_pool2d(x, 3, 2, 1), x, backward=True)
+    compare(lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True), x, backward=True)
+    compare(lambda x: F.adaptive_avg_pool2d(x, 3), x, backward=True)
+    leaf = there(x).requires_grad_()
+    for y in (F.avg_pool2d(leaf, 2), F.max_pool2d(leaf, 2), F.max_pool2d(leaf.detach(), 2)):
+        assert y.is_contiguous(memory_format=tandem.channels_last)
+    (gradient,) = tandem.autograd.grad(F.max_pool2d(leaf, 2).sum(), leaf)
+    assert gradient.is_contiguous(memory_format=tandem.channels_last)
+
+
 def test_a_result_that_lies_askew(plans: Any) -> None:
     """A compiled function that returns a part of what it writes: results are put where they belong."""
     x, w = random((1, 1, 4, 4)), random((1, 1, 2, 2), seed=1)

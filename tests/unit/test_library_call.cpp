@@ -62,6 +62,7 @@ TEST(LibraryCall, TakesWhatFits) {
       {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {1}},
       {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {}},
       {"max_pool_grad", {meta({2, 2}), meta({2, 2}, kLong)}, {meta({2, 4})}, {1, 4}},
+      {"max_pool_grad", {meta({3, 2, 2}), meta({3, 2, 2}, kLong)}, {meta({3, 4, 2})}, {1, 4, 1}},
       {"take_pieces", {meta({3, 4})}, {meta({3, 4})}, {1, 4, 1, 3, -1, 4}},
       {"window_write", {meta({3, 4}), meta({2})}, {meta({3, 4})}, {2, 2, 2, 2, 4, 1, 1}},
       {"index_get", {meta({3, 4}), meta({5}, kLong)}, {meta({3, 5})}, {1, 0}},
@@ -97,6 +98,8 @@ TEST(LibraryCall, RefusesWhatFunctionsBelieve) {
       // type.
       {"max_pool_values", {meta({4})}, {meta({9})}, {1, 2, 1, 2, 1, 0, 1, 1, 1, 9}},
       {"max_pool_grad", {meta({2, 2}), meta({2}, kLong)}, {meta({2, 4})}, {1, 4}},
+      // Channels that come last, of what has none.
+      {"max_pool_grad", {meta({2, 2}), meta({2, 2}, kLong)}, {meta({4, 2})}, {1, 4, 1}},
       {"avg_pool_plain", {meta({4}, kLong)}, {meta({2}, kLong)}, {1, 2, 1, 2, 1, 0, 1, 2, 0, -1}},
       {"avg_pool_plain", {meta({4}, DType::UInt8)}, {meta({2}, DType::UInt8)}, {1, 2, 1, 2, 1, 0, 1, 2, 0, 256}},
       {"avg_pool_grad", {meta({2}, kLong)}, {meta({4}, kLong)}, {1, 4, 1, 2, 1, 2, 1, 0, 1, 2, 0, 0}},

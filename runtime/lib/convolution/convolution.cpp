@@ -113,8 +113,7 @@ void compute(const LibraryCall& call, const ArrayView& out, const ByChannels& ch
       floating(wideCopy<T>(x.view(), wideX), wideCopy<T>(y.view(), wideY), sums);
       if (!wide) narrowAll(sums, to.as<T>(), out.numel());
     } else {
-      // Sums and products have the bits of those without sign.
-      using U = std::conditional_t<std::is_same_v<T, std::int8_t>, std::uint8_t, T>;
+      using U = AddedAs<T>;
       other(x.as<U>(), y.as<U>(), to.as<U>());
     }
   });

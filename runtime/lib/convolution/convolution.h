@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "runtime/lib/half.h"
 #include "runtime/lib/library.h"
@@ -39,6 +40,10 @@ inline bool covers(const ConvShape& s) {
   return s.h == s.oh * s.kh && s.w == s.ow * s.kw && s.strideH == s.kh && s.strideW == s.kw && s.padH == 0 &&
          s.padW == 0 && (s.dilationH == 1 || s.kh == 1) && (s.dilationW == 1 || s.kw == 1);
 }
+
+/// The type in which elements of T are multiplied and added: bytes have the bits of those without sign.
+template <class T>
+using AddedAs = std::conditional_t<std::is_same_v<T, std::int8_t>, std::uint8_t, T>;
 
 /// float32 and float64: dense arrays, no size 0. Images lie either way, with the same bits.
 template <class T>

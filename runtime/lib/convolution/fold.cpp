@@ -23,6 +23,29 @@ ConvShape foldShape(DimsRef image, AttrReader& attrs) {
 
 std::int64_t columnsSize(const ConvShape& s) { return s.c * s.kh * s.kw * s.oh * s.ow; }
 
+template <class T>
+void addColumns(const ConvShape& s, const T* columns, T* images) {
+  using C = typename Element<T>::Compute;
+  parallelFor(s.n, grainOf(columnsSize(s)), [&](std::int64_t begin, std::int64_t end) {
+    constexpr bool wide = !std::is_same_v<T, C>;
+    Scratch<C> parts(wide ? columnsSize(s) : 0);
+    Scratch<C> sums(wide ? s.inputSize() : 0);
+    for (std::int64_t n = begin; n < end; ++n) {
+      const T* from = columns + n * columnsSize(s);
+      T* image = images + n * s.inputSize();
+      if constexpr (wide) {
+        for (std::int64_t i = 0; i < columnsSize(s); ++i) parts[i] = Element<T>::load(from[i]);
+        std::fill_n(sums.data(), s.inputSize(), C{});
+        addPatches(s, parts.data(), sums.data());
+        for (std::int64_t i = 0; i < s.inputSize(); ++i) image[i] = Element<T>::store(sums[i]);
+      } else {
+        std::fill_n(image, s.inputSize(), T{});
+        addPatches(s, from, image);
+      }
+    }
+  });
+}
+
 }  // namespace
 
 void unfold_windows(const LibraryCall& call) {
@@ -48,26 +71,8 @@ void fold_windows(const LibraryCall& call) {
   attrs.list();
   ConvShape s = foldShape(out.shape, attrs);
   withType(out.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    using C = typename Element<T>::Compute;
-    parallelFor(s.n, grainOf(columnsSize(s)), [&](std::int64_t begin, std::int64_t end) {
-      constexpr bool wide = !std::is_same_v<T, C>;
-      Scratch<C> parts(wide ? columnsSize(s) : 0);
-      Scratch<C> sums(wide ? s.inputSize() : 0);
-      for (std::int64_t n = begin; n < end; ++n) {
-        const T* from = columns.as<T>() + n * columnsSize(s);
-        T* image = out.as<T>() + n * s.inputSize();
-        if constexpr (wide) {
-          for (std::int64_t i = 0; i < columnsSize(s); ++i) parts[i] = Element<T>::load(from[i]);
-          std::fill_n(sums.data(), s.inputSize(), C{});
-          addPatches(s, parts.data(), sums.data());
-          for (std::int64_t i = 0; i < s.inputSize(); ++i) image[i] = Element<T>::store(sums[i]);
-        } else {
-          std::fill_n(image, s.inputSize(), T{});
-          addPatches(s, from, image);
-        }
-      }
-    });
+    using T = AddedAs<typename decltype(tag)::Type>;
+    addColumns(s, columns.as<T>(), out.as<T>());
   });
 }
 

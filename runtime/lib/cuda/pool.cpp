@@ -60,6 +60,31 @@ DimsRef outputSizes(AttrReader attrs) {
   return attrs.list();
 }
 
+/// Calls `make` with contiguous results whose channels are the second dim, and copies them to those of the call, where
+/// they are the last one.
+void inPlanes(const LibraryCall& call, LibraryFn make) {
+  std::optional<Workspace> memory[2];
+  std::array<ArrayView, 2> planes;
+  for (std::size_t k = 0; k < call.outputs.size(); ++k) {
+    const ArrayView& out = call.outputs[k];
+    memory[k].emplace(static_cast<std::size_t>(out.numel()) * itemSize(out.dtype));
+    const Dims shape = tandem::lib::channelsSecond(out.shape);
+    planes[k] = {memory[k]->as(), out.dtype, shape, contiguousStrides(shape)};
+  }
+  make({call.inputs, std::span(planes).first(call.outputs.size()), call.attrs, call.scalars, call.line});
+  for (std::size_t k = 0; k < call.outputs.size(); ++k) {
+    const ArrayView& out = call.outputs[k];
+    copyArray(planes[k], {out.data, out.dtype, planes[k].shape, tandem::lib::channelsSecond(out.strides)});
+  }
+}
+/// The flag of channels that come last, behind so many lists, and, of averages, a flag and a number.
+bool channelsComeLast(const LibraryCall& call, int lists, bool average) {
+  AttrReader attrs(call.attrs);
+  for (; lists > 0; --lists) attrs.list();
+  if (average) attrs.boolean(), attrs.integer();
+  return attrs.boolean(false);
+}
+
 void maxima(const LibraryCall& call, bool places) {
   const ArrayView& values = call.outputs[0];
   if (values.numel() == 0) return;
@@ -78,9 +103,7 @@ void maxima(const LibraryCall& call, bool places) {
          Windows(pool));
 }
 
-}  // namespace
-
-void avg_pool(const LibraryCall& call) {
+void average(const LibraryCall& call) {
   const ArrayView& out = call.outputs[0];
   if (out.numel() == 0) return;
   const Dense x(call.inputs[0]);
@@ -91,7 +114,7 @@ void avg_pool(const LibraryCall& call) {
   launch(kernelOf("average", out.dtype), elementwise(n), x.data(), out.data, n, windows);
 }
 
-void avg_pool_grad(const LibraryCall& call) {
+void spread(const LibraryCall& call) {
   const ArrayView& out = call.outputs[0];
   if (out.numel() == 0) return;
   const Dense grad(call.inputs[0]);
@@ -102,12 +125,12 @@ void avg_pool_grad(const LibraryCall& call) {
   launch(kernelOf("spread", out.dtype), elementwise(n), grad.data(), out.data, n, windows);
 }
 
-void max_pool(const LibraryCall& call) { maxima(call, true); }
-void max_pool_values(const LibraryCall& call) { maxima(call, false); }
+void maximaAndPlaces(const LibraryCall& call) { maxima(call, true); }
+void maximaAlone(const LibraryCall& call) { maxima(call, false); }
 
 /// Operands (grad, indices): each element of the result has a list of the windows whose maximum it is, linked in any
 /// order, which its thread sorts before it adds their cotangents.
-void max_pool_grad(const LibraryCall& call) {
+void collect(const LibraryCall& call) {
   const ArrayView& out = call.outputs[0];
   if (out.numel() == 0) return;
   const Dense grad(call.inputs[0]);
@@ -126,6 +149,20 @@ void max_pool_grad(const LibraryCall& call) {
   launch(kernelOf("link", out.dtype), elementwise(windows), indices.data(), heads.as(), next.as(), windows, outputSize,
          inputSize, wrong);
   launch(kernelOf("collect", out.dtype), elementwise(n), grad.data(), heads.as(), next.as(), out.data, n);
+}
+
+}  // namespace
+
+void avg_pool(const LibraryCall& call) { channelsComeLast(call, 4, true) ? inPlanes(call, average) : average(call); }
+void avg_pool_grad(const LibraryCall& call) { channelsComeLast(call, 5, true) ? inPlanes(call, spread) : spread(call); }
+void max_pool(const LibraryCall& call) {
+  channelsComeLast(call, 5, false) ? inPlanes(call, maximaAndPlaces) : maximaAndPlaces(call);
+}
+void max_pool_values(const LibraryCall& call) {
+  channelsComeLast(call, 5, false) ? inPlanes(call, maximaAlone) : maximaAlone(call);
+}
+void max_pool_grad(const LibraryCall& call) {
+  channelsComeLast(call, 1, false) ? inPlanes(call, collect) : collect(call);
 }
 
 namespace {

@@ -12,7 +12,9 @@
 #include "runtime/lib/half_vectors.h"
 #include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/pool/averages.h"
+#include "runtime/lib/pool/planes.h"
 #include "runtime/lib/pool/pooling.h"
+#include "runtime/lib/pool/stretches.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -64,37 +66,6 @@ template <class C>
   else
     std::copy_n(from, n, to);
 }
-
-/// Stretches of an array as elements of `C`, which those of half types are widened to.
-template <class C>
-struct Stretches {
-  const ArrayView& array;
-
-  template <class F>
-  [[gnu::always_inline]] void withHalves(F f) const {
-    if constexpr (std::is_same_v<C, float>) {
-      if (array.dtype == DType::Float16) return f(array.as<Half>());
-      if (array.dtype == DType::BFloat16) return f(array.as<BFloat16>());
-    }
-  }
-  template <class F>
-  void withElements(F f) const {
-    if (!wide()) return f(array.as<C>());
-    withHalves(f);
-  }
-  [[nodiscard]] bool wide() const { return itemSize(array.dtype) != sizeof(C); }
-  /// `n` elements from `from` on: themselves, or widened to `to`.
-  const C* read(std::int64_t from, std::int64_t n, C* to) const {
-    if (!wide()) return array.as<C>() + from;
-    withHalves([&](const auto* halves) TANDEM_INLINED { widen(halves + from, to, n); });
-    return to;
-  }
-  /// Where to write elements from `to` on: there, or to `other` for `written`.
-  C* place(std::int64_t to, C* other) const { return wide() ? other : array.as<C>() + to; }
-  void written(std::int64_t to, std::int64_t n, const C* from) const {
-    if (wide()) withHalves([&](auto* halves) TANDEM_INLINED { narrow(from, halves + to, n); });
-  }
-};
 
 /// The sum of the rows of a window, of `length` elements each. `buffer`: for two of them; none is read twice.
 template <class C>
@@ -387,16 +358,18 @@ void averageChannelsInVectors(const Average& a, const AverageWindows& windows, s
   withAvx2([&]() TANDEM_INLINED { averageChannels<C>(a, windows, begin, end, image, channels, x, to, buffer); });
 }
 
-/// Results of several channels, those of a place beside each other, on their way to where channels are planes.
+/// Results of several channels, those of a place beside each other, on their way to where channels are planes, or, with
+/// `asImages`, lie beside each other too.
 template <class C>
 class Beside {
  public:
-  Beside(const ArrayView& out, std::int64_t most)
-      : out_(out), made_(most),
+  Beside(const ArrayView& out, std::int64_t most, bool asImages = false)
+      : out_(out), asImages_(asImages), made_(most),
         halves_(Stretches<C>{out}.wide() ? most * static_cast<std::int64_t>(itemSize(out.dtype)) : 0) {}
   C* made() const { return made_.data(); }
-  /// To the places of a plane from `first` on, planes `apart` from each other.
+  /// To the places of a plane from `first` on, planes `apart` from each other; as images from element `first` on.
   void store(std::int64_t channels, std::int64_t places, std::int64_t first, std::int64_t apart) const {
+    if (asImages_) return store(places * channels, first);
     const auto item = static_cast<std::int64_t>(itemSize(out_.dtype));
     const ArrayView block{halves_.data(), out_.dtype, {}, {}};
     const bool wide = Stretches<C>{out_}.wide();
@@ -406,14 +379,22 @@ class Beside {
   }
 
  private:
+  void store(std::int64_t n, std::int64_t first) const {
+    const Stretches<C> out{out_};
+    if (out.wide()) return out.written(first, n, made_.data());
+    std::copy_n(made_.data(), n, out_.as<C>() + first);
+  }
+
   const ArrayView& out_;
+  bool asImages_;
   Scratch<C> made_;
   Scratch<char> halves_;
 };
 
-/// Some rows of the output at a time, which are transposed to where their channels are planes.
+/// Some rows of the output at a time, which are transposed where their channels are planes.
 template <class C>
-void averageByChannels(const Average& a, const AverageWindows& windows, const ArrayView& x, const ArrayView& out) {
+void averageByChannels(const Average& a, const AverageWindows& windows, const ArrayView& x, const ArrayView& out,
+                       bool asImages) {
   constexpr std::int64_t kElements = 32 * 1024 / sizeof(C);  // of a band: in the first cache
   const PoolAxis& w = a.pool.axes[2];
   const std::int64_t channels = x.shape[1];
@@ -423,14 +404,15 @@ void averageByChannels(const Average& a, const AverageWindows& windows, const Ar
   const std::int64_t work = 2 * a.pool.work() / rows * band * channels;
   parallelFor(x.shape[0] * bands, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
     const Scratch<C> buffer((2 * w.size + 4) * channels);
-    const Beside<C> results(out, band * w.out * channels);
+    const Beside<C> results(out, band * w.out * channels, asImages);
     for (std::int64_t unit = begin; unit < end; ++unit) {
       const std::int64_t image = unit / bands;
       const std::int64_t first = unit % bands * band;
       const std::int64_t last = std::min(first + band, rows);
       averageChannelsInVectors<C>(a, windows, first, last, image * x.strides[0], channels, {x}, results.made(),
                                   buffer.data());
-      results.store(channels, (last - first) * w.out, (image * channels * rows + first) * w.out, rows * w.out);
+      const std::int64_t to = asImages ? (image * rows + first) * channels : image * channels * rows + first;
+      results.store(channels, (last - first) * w.out, to * w.out, rows * w.out);
     }
   });
 }
@@ -485,20 +467,18 @@ DimsRef outputSizes(AttrReader attrs) {
   return attrs.list();
 }
 
-}  // namespace
-
-void avg_pool(const LibraryCall& call) {
+void averages(const LibraryCall& call, bool asImages) {
   const ArrayView& out = call.outputs[0];
   AttrReader attrs(call.attrs);
   DimsRef size = outputSizes(attrs);
-  if (out.numel() == 0) return;
   Average a = readAverage(attrs, spatialSizes(call.inputs[0].shape, size.size()), size);
   const AverageWindows windows(a);
   const bool integers = out.dtype == DType::Int64;
   if (!integers && !isFloating(out.dtype)) fail<InternalError>("avg_pool of ", dtypeName(out.dtype));
   if (!integers && channelsLast(call.inputs[0], size.size()))
-    return withFloating(
-        out.dtype, [&](auto tag) { averageByChannels<typename decltype(tag)::Type>(a, windows, call.inputs[0], out); });
+    return withFloating(out.dtype, [&](auto tag) {
+      averageByChannels<typename decltype(tag)::Type>(a, windows, call.inputs[0], out, asImages);
+    });
   Contiguous x(call.inputs[0]);
   const std::int64_t together = integers ? 0 : planesAtOnce(a.pool, out.numel() / a.pool.outputSize());
   if (together != 0)
@@ -524,13 +504,18 @@ void avg_pool(const LibraryCall& call) {
   integers ? average(TypeTag<std::int64_t>{}) : withFloating(out.dtype, average);
 }
 
-void avg_pool_grad(const LibraryCall& call) {
+/// spreadChannels, in one place.
+template <class C>
+[[gnu::noinline]] void spreadChannelsInVectors(const Average& a, const AverageWindows& windows, std::int64_t channels,
+                                               Stretches<C> grad, C* to, C* buffer) {
+  inVectors<C>([&]() TANDEM_INLINED { spreadChannels<C>(a, windows, channels, grad, to, buffer); });
+}
+
+void spreadAverages(const LibraryCall& call) {
   Contiguous grad(call.inputs[0]);
   const ArrayView& out = call.outputs[0];
   AttrReader attrs(call.attrs);
   DimsRef inputSize = attrs.list();
-  if (out.numel() == 0) return;
-  if (!isFloating(out.dtype)) fail<InternalError>("avg_pool_grad of ", dtypeName(out.dtype));
   Average a = readAverage(attrs, inputSize, spatialSizes(grad.view().shape, inputSize.size()));
   const AverageWindows windows(a);
   std::int64_t n = a.pool.inputSize();
@@ -540,8 +525,7 @@ void avg_pool_grad(const LibraryCall& call) {
     if (together != 0)
       return eachFewPlanes<C>(a, together, grad.view(), a.pool.outputSize(), out, n,
                               [&](Stretches<C> from, std::int64_t planes, C* to, C* buffer) {
-                                inVectors<C>(
-                                    [&]() TANDEM_INLINED { spreadChannels<C>(a, windows, planes, from, to, buffer); });
+                                spreadChannelsInVectors<C>(a, windows, planes, from, to, buffer);
                               });
     const Stretches<C> g{grad.view()};
     const Stretches<C> planes{out};
@@ -556,6 +540,52 @@ void avg_pool_grad(const LibraryCall& call) {
       }
     });
   });
+}
+
+/// The same of cotangents whose channels lie beside each other, to such.
+void spreadByChannels(const LibraryCall& call) {
+  const ArrayView &grad = call.inputs[0], &out = call.outputs[0];
+  AttrReader attrs(call.attrs);
+  const DimsRef inputSize = attrs.list();
+  const Average a = readAverage(attrs, inputSize, spatialSizes(grad.shape, inputSize.size()));
+  const AverageWindows windows(a);
+  const std::int64_t channels = grad.shape[1], n = a.pool.inputSize() * channels;
+  const PoolAxis& w = a.pool.axes[2];
+  withFloating(out.dtype, [&](auto tag) {
+    using C = typename decltype(tag)::Type;
+    const Stretches<C> images{out};
+    parallelTiles(grad.shape[0], [&](std::int64_t image) {
+      const Scratch<C> buffer((w.size + w.out) * channels), sums(images.wide() ? n : 0);
+      const auto item = static_cast<std::int64_t>(itemSize(grad.dtype));
+      const ArrayView from{grad.as<char>() + image * grad.strides[0] * item, grad.dtype, {}, {}};
+      C* to = images.place(image * n, sums.data());
+      spreadChannelsInVectors<C>(a, windows, channels, {from}, to, buffer.data());
+      images.written(image * n, n, to);
+    });
+  });
+}
+
+}  // namespace
+
+void avg_pool(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  if (call.outputs[0].numel() == 0) return;
+  const std::size_t spatial = outputSizes(attrs).size();
+  readAverage(attrs, spatialSizes(call.inputs[0].shape, spatial), outputSizes(AttrReader(call.attrs)));
+  if (!attrs.boolean(false)) return averages(call, false);
+  if (isFloating(call.inputs[0].dtype) && channelsLast(call.inputs[0], spatial)) return averages(call, true);
+  inPlanes(call, [](const LibraryCall& planes) { averages(planes, false); });
+}
+
+void avg_pool_grad(const LibraryCall& call) {
+  const ArrayView& grad = call.inputs[0];
+  AttrReader attrs(call.attrs);
+  const DimsRef inputSize = attrs.list();
+  if (call.outputs[0].numel() == 0) return;
+  if (!isFloating(grad.dtype)) fail<InternalError>("avg_pool_grad of ", dtypeName(grad.dtype));
+  readAverage(attrs, inputSize, spatialSizes(grad.shape, inputSize.size()));
+  if (!attrs.boolean(false)) return spreadAverages(call);
+  channelsLast(grad, inputSize.size()) ? spreadByChannels(call) : inPlanes(call, spreadAverages);
 }
 
 }  // namespace tandem::lib

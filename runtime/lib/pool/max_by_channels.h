@@ -76,10 +76,11 @@ maximaOfRows(const Pool& pool, const Span* columns, std::int64_t together, std::
   }
 }
 
-/// Of float32 and half types as float, of float64 as double. Some rows of the output at a time, which are transposed to
-/// where their channels are planes.
+/// Of float32 and half types as float, of float64 as double. Some rows of the output at a time, which are transposed
+/// where their channels are planes, and not `asImages`.
 template <class C>
-void maxByChannels(const Pool& pool, const ArrayView& x, const ArrayView& values, const ArrayView* indices) {
+void maxByChannels(const Pool& pool, const ArrayView& x, const ArrayView& values, const ArrayView* indices,
+                   bool asImages) {
   constexpr std::int64_t kWide = 2048;
   constexpr std::int64_t kElements = 32 * 1024 / sizeof(C);  // of a band: in the first cache
   const std::int64_t channels = x.shape[1];
@@ -112,6 +113,10 @@ void maxByChannels(const Pool& pool, const ArrayView& x, const ArrayView& values
           const std::int64_t n = (last - first) * places;
           const std::int64_t to = (image * channels * rows + first) * places;
           const auto turn = [&](const void* from, const ArrayView& out) {
+            const auto item = static_cast<std::int64_t>(itemSize(out.dtype));
+            if (asImages)
+              return void(std::memcpy(out.as<char>() + (image * rows + first) * places * channels * item, from,
+                                      static_cast<std::size_t>(n * channels * item)));
             transposeMatrix(from, channels, out.as<char>() + to * static_cast<std::int64_t>(itemSize(out.dtype)),
                             rows * places, channels, n, out.dtype);
           };

@@ -20,6 +20,7 @@
 #include "runtime/lib/pool/max_by_channels.h"
 #include "runtime/lib/pool/max_by_columns.h"
 #include "runtime/lib/pool/max_narrow.h"
+#include "runtime/lib/pool/planes.h"
 #include "runtime/lib/pool/pooling.h"
 #include "runtime/lib/strided.h"
 
@@ -299,7 +300,13 @@ void maxPool(const Pool& pool, std::int64_t planes, const T* x, T* values, std::
   });
 }
 
-void pool(const LibraryCall& call, bool places) {
+/// Images that are read as they lie, with channels beside each other.
+bool readsChannels(const ArrayView& x, std::size_t spatial) {
+  return isFloating(x.dtype) && channelsLast(x, spatial) &&
+         numelOf(spatialSizes(x.shape, spatial)) <= std::numeric_limits<std::int32_t>::max();
+}
+
+void pool(const LibraryCall& call, bool places, bool asImages) {
   const ArrayView& values = call.outputs[0];
   AttrReader attrs(call.attrs);
   DimsRef kernel = attrs.list();
@@ -307,13 +314,12 @@ void pool(const LibraryCall& call, bool places) {
   DimsRef padding = attrs.list();
   DimsRef dilation = attrs.list();
   DimsRef size = attrs.list();
-  if (values.numel() == 0) return;
   Pool pool(spatialSizes(call.inputs[0].shape, size.size()), size, kernel, stride, padding, dilation);
   pool.makeRegular();
-  if (isFloating(values.dtype) && channelsLast(call.inputs[0], size.size()) &&
-      pool.inputSize() <= std::numeric_limits<std::int32_t>::max())
+  if (readsChannels(call.inputs[0], size.size()))
     return withFloating(values.dtype, [&](auto tag) {
-      maxByChannels<typename decltype(tag)::Type>(pool, call.inputs[0], values, places ? &call.outputs[1] : nullptr);
+      maxByChannels<typename decltype(tag)::Type>(pool, call.inputs[0], values, places ? &call.outputs[1] : nullptr,
+                                                  asImages);
     });
   Contiguous x(call.inputs[0]);
   std::int64_t planes = values.numel() / pool.outputSize();
@@ -330,19 +336,26 @@ void pool(const LibraryCall& call, bool places) {
   });
 }
 
-}  // namespace
+void maxima(const LibraryCall& call, bool places) {
+  AttrReader attrs(call.attrs);
+  for (int i = 0; i < 4; ++i) attrs.list();
+  const std::size_t spatial = attrs.list().size();
+  if (call.outputs[0].numel() == 0) return;
+  const bool last = attrs.boolean(false);
+  if (last && !readsChannels(call.inputs[0], spatial))
+    return inPlanes(call, [](const LibraryCall& planes) { pool(planes, planes.outputs.size() == 2, false); });
+  pool(call, places, last);
+}
 
-void max_pool(const LibraryCall& call) { pool(call, true); }
-void max_pool_values(const LibraryCall& call) { pool(call, false); }
+[[noreturn]] void failOutside(std::int64_t inputSize) {
+  fail<IndexError>("max_pool: an index lies outside of the input, which has ", inputSize, " elements");
+}
 
-/// Operands (grad, indices): each element added where its maximum was, in row-major order.
-void max_pool_grad(const LibraryCall& call) {
+void collect(const LibraryCall& call) {
   Contiguous grad(call.inputs[0]);
   Contiguous indices(call.inputs[1]);
   const ArrayView& out = call.outputs[0];
-  DimsRef size = AttrReader(call.attrs).list();
-  if (out.numel() == 0) return;
-  std::int64_t inputSize = numelOf(size);
+  std::int64_t inputSize = numelOf(AttrReader(call.attrs).list());
   std::int64_t planes = out.numel() / inputSize;
   std::int64_t outputSize = planes == 0 ? 0 : grad.view().numel() / planes;
   withType(out.dtype, [&](auto tag) {
@@ -361,8 +374,7 @@ void max_pool_grad(const LibraryCall& call) {
         for (std::int64_t o = 0; o < outputSize; ++o)
           outside |=
               static_cast<std::uint64_t>(at[o]) | static_cast<std::uint64_t>(inputSize - 1 - (at[o] & INT64_MAX));
-        if (outside >> 63 != 0)
-          fail<IndexError>("max_pool: an index lies outside of the input, which has ", inputSize, " elements");
+        if (outside >> 63 != 0) failOutside(inputSize);
         const T* g = grad.as<T>() + p * outputSize;
         if constexpr (std::is_same_v<T, C>) {
           for (std::int64_t o = 0; o < outputSize; ++o) to[at[o]] = addElements(to[at[o]], g[o]);
@@ -375,6 +387,44 @@ void max_pool_grad(const LibraryCall& call) {
       }
     });
   });
+}
+
+/// The same of float32 and float64 where the channels of all lie beside each other.
+void collectByChannels(const LibraryCall& call) {
+  const ArrayView &grad = call.inputs[0], &indices = call.inputs[1], &out = call.outputs[0];
+  const std::int64_t inputSize = numelOf(AttrReader(call.attrs).list());
+  const std::int64_t channels = grad.shape[1], outputSize = grad.numel() / grad.shape[0], n = inputSize * channels;
+  withFloating(out.dtype, [&](auto tag) {
+    using C = typename decltype(tag)::Type;
+    parallelTiles(grad.shape[0], [&](std::int64_t image) {
+      C* to = out.as<C>() + image * n;
+      std::fill_n(to, n, C{});
+      const std::int64_t* at = indices.as<std::int64_t>() + image * outputSize;
+      const C* g = grad.as<C>() + image * outputSize;
+      for (std::int64_t place = 0; place < outputSize; place += channels, at += channels, g += channels)
+        for (std::int64_t c = 0; c < channels; ++c) {
+          if (static_cast<std::uint64_t>(at[c]) >= static_cast<std::uint64_t>(inputSize)) failOutside(inputSize);
+          to[at[c] * channels + c] += g[c];
+        }
+    });
+  });
+}
+
+}  // namespace
+
+void max_pool(const LibraryCall& call) { maxima(call, true); }
+void max_pool_values(const LibraryCall& call) { maxima(call, false); }
+
+/// Operands (grad, indices): each element added where its maximum was, in row-major order.
+void max_pool_grad(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  const std::size_t spatial = attrs.list().size();
+  if (call.outputs[0].numel() == 0) return;
+  if (!attrs.boolean(false)) return collect(call);
+  const bool lie = channelsLast(call.inputs[0], spatial) && channelsLast(call.inputs[1], spatial);
+  const DType t = call.inputs[0].dtype;
+  const bool served = lie && (t == DType::Float32 || t == DType::Float64) && call.inputs[0].numel() > 0;
+  served ? collectByChannels(call) : inPlanes(call, collect);
 }
 
 }  // namespace tandem::lib

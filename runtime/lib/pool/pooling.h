@@ -106,6 +106,12 @@ inline bool channelsLast(const ArrayView& x, std::size_t spatial) {
   return true;
 }
 
+/// The dims of a result whose channels come last, [N, *, C], with the channels second.
+inline Dims channelsSecond(Dims d) {
+  std::rotate(d.begin() + 1, d.end() - 1, d.end());
+  return d;
+}
+
 /// Calls f with the stride as a constant where that matters to the loop.
 template <class F>
 [[gnu::always_inline]] inline void withStride(std::int64_t stride, F f) {

@@ -42,16 +42,74 @@ def test_channels_beside_each_other_give_the_bits_of_planes(shape, dtype, name):
     expected = f(planes)
     for given in (images, tandem.cat([images, images]).contiguous(memory_format=tandem.channels_last)[: shape[0]]):
         made = f(given)
-        resized = not name.startswith(("avg", "adaptive", "area"))
-        assert made.is_contiguous(memory_format=tandem.channels_last if resized else tandem.contiguous_format)
+        assert made.is_contiguous(memory_format=tandem.channels_last)
         assert_same_bits(made.contiguous(), expected)
     assert_same_bits(tandem.compile(f)(images).contiguous(), expected)
     cotangent = tandem.randn(*expected.shape).to(dtype)
     gradients = []
-    for x in (planes, images):
+    last = cotangent.contiguous(memory_format=tandem.channels_last)
+    for x, g in ((planes, cotangent), (images, cotangent), (images, last)):
         leaf = x.detach().requires_grad_()
-        gradients.append(tandem.autograd.grad(f(leaf), leaf, cotangent)[0].contiguous())
-    assert_same_bits(*gradients)
+        gradients.append(tandem.autograd.grad(f(leaf), leaf, g)[0])
+        if x is images:
+            pooled = name.startswith(("avg", "adaptive"))
+            assert gradients[-1].is_contiguous(memory_format=tandem.channels_last) or not pooled
+            assert_same_bits(gradients[-1].contiguous(), gradients[0])
+
+
+MAXIMA = {
+    "max_pool2d": lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True),
+    "max_pool2d, meeting": lambda x: F.max_pool2d(x, 3, 1, 1, return_indices=True),
+    "max_pool2d, apart": lambda x: F.max_pool2d(x, 2, 3, ceil_mode=True, return_indices=True),
+    "adaptive_max_pool2d": lambda x: F.adaptive_max_pool2d(x, (3, 5), return_indices=True),
+}
+
+
+@pytest.mark.parametrize("name", MAXIMA)
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16, tandem.int32], ids=str)
+@pytest.mark.parametrize("shape", [(2, 16, 12, 25), (1, 3, 7, 23), (3, 9, 6, 22)], ids=str)
+def test_maxima_of_channels_beside_each_other(shape, dtype, name):
+    tandem.manual_seed(1)
+    planes = (9 * tandem.randn(*shape)).to(dtype)
+    images = planes.contiguous(memory_format=tandem.channels_last)
+    f = MAXIMA[name]
+    expected, made, compiled = f(planes), f(images), tandem.compile(f)(images)
+    for want, *got in zip(expected, made, compiled, strict=True):
+        for y in got:
+            assert y.is_contiguous(memory_format=tandem.channels_last)
+            assert_same_bits(y.contiguous(), want)
+    alone = tandem.compile(lambda x: f(x)[0])(images)
+    assert_same_bits(alone, made[0])
+    if not dtype.is_floating_point:
+        return
+    cotangent = tandem.randn(*expected[0].shape).to(dtype)
+    last = cotangent.contiguous(memory_format=tandem.channels_last)
+    gradients = []
+    for x, g in ((planes, cotangent), (images, cotangent), (images, last)):
+        leaf = x.detach().requires_grad_()
+        gradients.append(tandem.autograd.grad(f(leaf)[0], leaf, g)[0])
+        if x is images:
+            assert gradients[-1].is_contiguous(memory_format=tandem.channels_last)
+            assert_same_bits(gradients[-1].contiguous(), gradients[0])
+
+
+def test_pools_of_volumes_and_second_derivatives():
+    """Maxima of volumes lie as they do, averages in order of rows, as in PyTorch."""
+    volumes = tandem.randn(2, 9, 5, 6, 7).contiguous(memory_format=tandem.channels_last_3d)
+    assert F.max_pool3d(volumes, 2).is_contiguous(memory_format=tandem.channels_last_3d)
+    assert_same_bits(F.max_pool3d(volumes, 2).contiguous(), F.max_pool3d(volumes.contiguous(), 2))
+    for pool in (lambda x: F.avg_pool3d(x, 2), lambda x: F.adaptive_max_pool3d(x, 2)):
+        assert pool(volumes).is_contiguous()
+        assert_same_bits(pool(volumes), pool(volumes.contiguous()))
+    images = tandem.randn(2, 3, 4, 6, dtype=tandem.float64).contiguous(memory_format=tandem.channels_last)
+    for pool in (lambda x: F.avg_pool2d(x, 3, 1, 1), lambda x: F.max_pool2d(x, 2)):
+        assert tandem.autograd.gradcheck(pool, images.detach().requires_grad_())
+        assert tandem.autograd.gradgradcheck(pool, images.detach().requires_grad_())
+    cotangents = tandem.randn(5, *F.avg_pool2d(images, 2).shape, dtype=tandem.float64)
+    pulled = tandem.func.vmap(tandem.func.vjp(lambda x: F.avg_pool2d(x, 2), images)[1])(cotangents)[0]
+    for i in range(5):
+        want = tandem.func.vjp(lambda x: F.avg_pool2d(x, 2), images)[1](cotangents[i])[0]
+        tandem.testing.assert_close(pulled[i], want)
 
 
 @pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16], ids=str)
