@@ -104,6 +104,8 @@ class Run {
 
   static thread_local Run* innermost;
   [[nodiscard]] std::uint64_t number() const { return number_; }
+  [[nodiscard]] const Run* outer() const { return outer_; }
+  [[nodiscard]] bool hasCaptures() const { return !run_.captures.empty(); }
   /// Looked for when first asked.
   bool reaches(const Node* node) {
     if (!run_.captures.empty()) return needed_.contains(node);
@@ -434,6 +436,12 @@ std::vector<bool> reachedByCurrentRun(std::span<const Node* const> nodes) {
   std::vector<bool> reached;
   for (const Node* node : nodes) reached.push_back(Run::innermost != nullptr && Run::innermost->reaches(node));
   return reached;
+}
+
+bool runsReachAllLeaves() {
+  for (const Run* run = Run::innermost; run != nullptr; run = run->outer())
+    if (run->hasCaptures()) return false;
+  return true;
 }
 
 void failInsideTransform() {

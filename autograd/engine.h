@@ -38,6 +38,8 @@ Tensor conform(const Tensor& g, const ResultMeta& meta, const Node& from, std::s
 /// The number of the backward that runs on this thread (the innermost; 0: none), and which of the nodes it runs.
 std::uint64_t currentRun();
 std::vector<bool> reachedByCurrentRun(std::span<const Node* const> nodes);
+/// Do all backwards that run on this thread go to every leaf, rather than to tensors that were named?
+bool runsReachAllLeaves();
 
 /// What `backward` says inside vmap.
 [[noreturn]] void failInsideTransform();

@@ -73,8 +73,10 @@ void FunctionNode::attach(std::span<Tensor> outputs, std::span<const Tensor> inp
       tapeHook->recordWrite(t, value);
       continue;
     }
-    if (contains(inputs, t) || t.impl()->viewBase || (!differentiable && t.impl()->requiresGrad))
-      t = autograd::detach(t);
+    const bool view = contains(inputs, t) || t.impl()->viewBase;
+    if (view || (!differentiable && t.impl()->requiresGrad)) t = autograd::detach(t);
+    // What it shares memory with has no history that a write through it could change.
+    if (view && differentiable) t.impl()->origin = ViewOrigin::NoGrad;
     if (differentiable) setHistory(t, Ref<Node>(this), static_cast<std::uint32_t>(i));
   }
 }

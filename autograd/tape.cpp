@@ -183,6 +183,13 @@ void Tape::beforeWrite(const Storage* storage) { keepSavedOf(storage); }
 
 /// The gradient of a write through such a view would be ambiguous.
 static void checkOrigin(const TensorImpl& view) {
+  // The forward of a Function runs without gradients, and its outputs are no views of what they share memory with.
+  const TensorImpl& base = view.viewBase ? *view.viewBase : view;
+  if (base.origin == ViewOrigin::NoGrad)
+    fail("Output of a custom Function, of shape ", shapeText(base.shape),
+         ", is a view and is being modified inplace. This view was created inside a custom Function (or because an "
+         "input was returned as-is), and the autograd logic to handle view+inplace would override the custom "
+         "backward: clone() it in the forward, or use an out-of-place operation.");
   switch (view.origin) {
   case ViewOrigin::Plain:
     return;

@@ -547,6 +547,7 @@ _autocast_get: Any
 _autocast_set: Any
 _backward: Any
 _backward_reaches: Any
+_backwards_reach_all_leaves: Any
 _batch_axes: Any
 _batch_in: Any
 _batch_out: Any

@@ -379,6 +379,8 @@ PyObject* backwardReaches(PyObject*, PyObject* list) {
   });
 }
 
+PyObject* backwardsReachAllLeaves(PyObject*, PyObject*) { return PyBool_FromLong(runsReachAllLeaves() ? 1 : 0); }
+
 PyObject* setAnomaly(PyObject*, PyObject* args) {
   int on, checkNan;
   if (PyArg_ParseTuple(args, "pp", &on, &checkNan) == 0) return nullptr;
@@ -485,6 +487,8 @@ void initAutograd(PyObject* module) {
       {"_register_leaf_hook", onTensor<registerLeafHook>, METH_VARARGS, "The id of a new hook after accumulation."},
       {"_remove_hook", removeHook, METH_VARARGS, "Removes the hook of a tensor or node by its id."},
       {"_backward_reaches", backwardReaches, METH_O, "(number of this backward, which of the nodes it reaches)."},
+      {"_backwards_reach_all_leaves", backwardsReachAllLeaves, METH_NOARGS,
+       "Do the backwards that run go to every leaf, rather than to tensors that were named?"},
       {"_count_write", countWrite, METH_O, "Counts a write to the memory of a tensor that no operation sees."},
       {"_set_anomaly", setAnomaly, METH_VARARGS, "Turns anomaly mode on or off."},
       {"_anomaly", anomaly, METH_NOARGS, "(is on, checks NaN)."},

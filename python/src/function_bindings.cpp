@@ -10,6 +10,8 @@
 // again at every call, with a copy of the context.
 #include "python/src/function_bindings.h"
 
+#include <algorithm>
+
 #include "autograd/autograd.h"
 #include "autograd/function.h"
 #include "python/src/arg_parser.h"
@@ -183,11 +185,13 @@ PyObject* end(PyObject*, PyObject* args) {
     std::vector<Tensor> outs = listOf(outputs);
     node->attach(outs, ins, listOf(nonDifferentiable), listOf(dirty));
     std::vector<Tensor> keep = listOf(saved);
-    // An output among the saved tensors stands for the output with its history.
+    // An output among the saved tensors stands for the output with its history, an input for the input, also where it
+    // is returned: the output is an alias of it then.
     PyRef before(checked(PySequence_Fast(outputs, "expected a tuple of outputs")));
     PyRef kept(saved == Py_None ? PyTuple_New(0) : PySequence_Fast(saved, "expected a tuple of saved tensors"));
     if (!kept) throw PythonError();
     for (std::size_t i = 0; i < keep.size(); ++i) {
+      if (std::find(ins.begin(), ins.end(), keep[i]) != ins.end()) continue;
       for (std::size_t k = 0; k < outs.size(); ++k) {
         if (PySequence_Fast_GET_ITEM(kept.get(), static_cast<Py_ssize_t>(i)) ==
                 PySequence_Fast_GET_ITEM(before.get(), static_cast<Py_ssize_t>(k)) &&

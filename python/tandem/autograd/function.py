@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
@@ -188,6 +189,8 @@ class Function:
         """Run the operation and record it."""
         if cls.vmap is not Function.vmap and (axes := [x for a in args for x in _C._batch_axes(a)]):
             return _mapped(cls, max(axes), args)
+        if cls.setup_context is not Function.setup_context:
+            args, kwargs = _with_defaults(cls.forward, args, kwargs)
         ctx = cls._context_class()
         inputs = tuple(a if isinstance(a, _C.Tensor) else None for a in args)
         handle = _C._function_begin(cls.__name__ + "Backward", inputs)
@@ -207,6 +210,11 @@ class Function:
         if handle is not None:
             ctx._handle = handle
             backward = cls.backward if cls.backward is not Function.backward else cls.vjp
+            if cls.backward is not Function.backward and cls.vjp is not Function.vjp:
+                raise RuntimeError(
+                    f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {cls.__name__} "
+                    "should implement one of them."
+                )
             if backward is Function.backward and cls.jvp is not Function.jvp:
                 backward = _transposed(cls.jvp, inputs)
             results = _C._function_end(handle, ctx, backward, outputs, inputs, ctx._saved, ctx._non_differentiable,
@@ -227,6 +235,17 @@ class VmapInfo(NamedTuple):
 
     batch_size: int
     randomness: str
+
+
+def _with_defaults(
+    forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call in their places, those that were left out among them: `setup_context` unpacks all."""
+    if not kwargs and not getattr(forward, "__defaults__", None):
+        return args, kwargs
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
 
 
 def _mapped(cls: Any, axis: int, args: tuple[Any, ...]) -> Any:

@@ -331,6 +331,11 @@ class _Reentrant(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        if not _C._backwards_reach_all_leaves():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(): its own backward goes to every leaf. Pass use_reentrant=False."
+            )
         args = list(ctx.others)
         for place, tensor in zip(ctx.places, ctx.saved_tensors):
             args[place] = _detached(tensor)

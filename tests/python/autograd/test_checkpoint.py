@@ -207,3 +207,23 @@ def test_whole_traces_reach_the_parameters_that_eager_reaches(required):
     eager = gradients(lambda f: f)
     assert (eager[0] is None) is not required
     assert gradients(lambda f: tandem.compile(f, fullgraph=True)) == eager
+
+
+@both
+def test_arguments_that_are_returned(reentrant):
+    x, y = tandem.ones(2, requires_grad=True), tandem.ones(2)
+    out = checkpoint(lambda a, b: (a, b, a * 3), x, y, use_reentrant=reentrant)
+    (out[0] + out[2]).sum().backward()
+    assert x.grad.tolist() == [4, 4]
+
+
+def test_reentrant_calls_refuse_named_tensors():
+    # Their own backward would go to `w` too, whose gradient no one asked for.
+    x, w = tandem.ones(2, requires_grad=True), tandem.ones(2, requires_grad=True)
+    for ask in (lambda y: tandem.autograd.grad(y, [x]), lambda y: y.backward(inputs=[x])):
+        with pytest.raises(RuntimeError, match="incompatible with .grad()"):
+            ask(checkpoint(lambda a: a * w, x, use_reentrant=True).sum())
+        assert w.grad is None
+    inner = lambda a: checkpoint(lambda b: b * w, a, use_reentrant=True)  # noqa: E731
+    checkpoint(inner, x, use_reentrant=True).sum().backward()
+    assert w.grad.tolist() == [1, 1]

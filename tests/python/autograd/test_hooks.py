@@ -99,3 +99,33 @@ def test_backward_inside_a_hook():
     y.register_hook(hook)
     y.sum().backward()
     assert (x.grad.item(), w.grad.item()) == (2, 4)
+
+
+def test_setup_context_is_given_the_arguments_that_were_left_out():
+    class Power(tandem.autograd.Function):
+        @staticmethod
+        def forward(x, exponent=3):
+            return x**exponent
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.exponent = inputs
+            ctx.save_for_backward(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * ctx.exponent * x ** (ctx.exponent - 1), None
+
+    for call, slope in ((lambda x: Power.apply(x), 12), (lambda x: Power.apply(x, 2), 4)):
+        x = tandem.tensor(2.0, requires_grad=True)
+        call(x).backward()
+        assert x.grad.item() == slope
+
+
+def test_a_function_has_one_backward():
+    double = staticmethod(lambda ctx, x: x * 2)
+    both = type("Both", (tandem.autograd.Function,), {"forward": double, "backward": double, "vjp": double})
+    assert both.apply(tandem.ones(1)).item() == 2
+    with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp'"):
+        both.apply(tandem.ones(1, requires_grad=True))

@@ -382,3 +382,54 @@ def test_leaves_are_not_replaced():
     for write in REPLACED.values():
         with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
             write(x, v)
+
+
+class Tail(tandem.autograd.Function):
+    """A window of the input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x[1:]
+
+    @staticmethod
+    def backward(ctx, g):
+        return tandem.cat([tandem.zeros(1), g])
+
+
+class Same(tandem.autograd.Function):
+    """The input itself, kept for the backward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x * 10
+
+
+@pytest.mark.parametrize("function", [Tail, Same])
+@pytest.mark.parametrize("window", [lambda y: y, lambda y: y.view(-1), lambda y: y[:1]])
+def test_views_that_a_function_gave_refuse_writes(function, window):
+    # The memory's other tensors, `x` here, would keep the history of what was there before.
+    x = tandem.ones(3, requires_grad=True).clone()
+    y = function.apply(x)
+    with pytest.raises(RuntimeError, match="created inside a custom Function"):
+        window(y).mul_(3)
+    with tandem.no_grad():
+        window(y).mul_(3)
+    window(y.clone()).mul_(3)
+    plain = function.apply(tandem.ones(3))  # without history there is none to lose
+    plain.mul_(3)
+
+
+def test_a_saved_input_that_is_returned_is_the_input():
+    x = tandem.tensor([2.0], requires_grad=True)
+    y = Same.apply(x)
+    assert y is not x and y.grad_fn.saved_tensors[0].requires_grad
+    (g,) = tandem.autograd.grad(y, x, create_graph=True)
+    assert g.item() == 20
+    # d(10 x)/dx, not through the Function once more.
+    assert tandem.autograd.grad(g, x)[0].item() == 10
