@@ -28,6 +28,11 @@ __all__ = [
 ]
 
 
+def _broadcast_with(shape: Sequence[int], *parameters: float | Tensor) -> tandem.Size:
+    """`shape` broadcast with what a transform's parameters bring."""
+    return tandem.broadcast_shapes(tuple(shape), *(getattr(p, "shape", ()) for p in parameters))
+
+
 class ExpTransform(Transform):
     """y = exp(x), from all real numbers to the positive ones.
 
@@ -95,6 +100,12 @@ class PowerTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.exponent * y / x).abs().log()
+
+    def forward_shape(self, shape: Sequence[int]) -> tandem.Size:
+        return _broadcast_with(shape, self.exponent)
+
+    def inverse_shape(self, shape: Sequence[int]) -> tandem.Size:
+        return _broadcast_with(shape, self.exponent)
 
 
 class SigmoidTransform(Transform):
@@ -281,6 +292,12 @@ class AffineTransform(Transform):
             full = result.expand(x.shape)
             result = sum_rightmost(full, self.event_dim)
         return result.expand(shape)
+
+    def forward_shape(self, shape: Sequence[int]) -> tandem.Size:
+        return _broadcast_with(shape, self.loc, self.scale)
+
+    def inverse_shape(self, shape: Sequence[int]) -> tandem.Size:
+        return _broadcast_with(shape, self.loc, self.scale)
 
 
 class SoftmaxTransform(Transform):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +40,7 @@ class Transform:
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
         self._cached_x_y: tuple[Any, Any] = (None, None)
-        self._inv: Any = None
+        self._inv: weakref.ref[Transform] | None = None
         super().__init__()
 
     @property
@@ -51,8 +52,18 @@ class Transform:
 
     @property
     def inv(self) -> Transform:
-        """The inverse transform."""
+        """The inverse transform, the same object as long as someone holds it."""
+        inverse = None if self._inv is None else self._inv()
+        if inverse is None:
+            inverse = self._inverted()
+            self._inv = weakref.ref(inverse)
+        return inverse
+
+    def _inverted(self) -> Transform:
         return _InverseTransform(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_inv": None}  # copies have inverses of their own, and references have no pickle
 
     @property
     def sign(self) -> Tensor | int:
@@ -224,9 +235,10 @@ class ComposeTransform(Transform):
             sign = sign * p.sign
         return sign
 
-    @property
-    def inv(self) -> Transform:
-        return ComposeTransform([p.inv for p in reversed(self.parts)])
+    def _inverted(self) -> Transform:
+        inverse = ComposeTransform([p.inv for p in reversed(self.parts)])
+        inverse._inv = weakref.ref(self)
+        return inverse
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size=cache_size)

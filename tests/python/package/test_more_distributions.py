@@ -3,7 +3,9 @@ LowRankMultivariateNormal: against SciPy, their own draws, each other, and in ev
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -333,3 +335,27 @@ def test_a_relaxation_has_no_divergence_of_what_it_relaxes():
 def test_wishart_of_two_dtypes(df, scale):
     d = D.Wishart(tandem.tensor(5.0, dtype=df), tandem.eye(3, dtype=scale).expand(2, 3, 3))
     assert d.rsample((4,)).dtype is tandem.promote_types(df, scale)
+
+
+def test_the_parameters_of_transforms_widen_the_base():
+    scale = tandem.tensor([1.0, 2.0, 3.0])
+    for transform in (D.AffineTransform(tandem.zeros(3), 1.0), D.AffineTransform(0.0, scale)):
+        wide = D.TransformedDistribution(D.Normal(0.0, 1.0), [transform])
+        assert wide.batch_shape == (3,) and wide.sample((7,)).shape == (7, 3)
+        draws = wide.sample()  # one draw an element, rather than one for all
+        assert draws.div(transform.scale).unique().numel() == 3
+        assert wide.log_prob(draws).shape == (3,)
+    power = D.TransformedDistribution(D.Exponential(1.0), [D.PowerTransform(scale)])
+    assert power.batch_shape == (3,) and power.sample((7,)).shape == (7, 3)
+
+
+@pytest.mark.parametrize(
+    "make", [D.ExpTransform, lambda: D.ComposeTransform([D.ExpTransform(), D.AffineTransform(1.0, 2.0)])]
+)
+def test_the_inverse_of_the_inverse_is_the_transform_itself(make):
+    transform = make()
+    inverse = transform.inv
+    assert transform.inv is inverse and inverse.inv is transform
+    copied = copy.deepcopy(transform)
+    assert copied.inv is not inverse and copied.inv.inv is copied
+    assert pickle.loads(pickle.dumps(transform))(tandem.tensor(0.5)).item() == transform(tandem.tensor(0.5)).item()
