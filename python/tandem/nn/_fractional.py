@@ -38,6 +38,16 @@ def _fractional_max_pool(dims: int) -> Callable[..., Any]:
         if _random_samples is None:
             batch = 1 if input.dim() == dims + 1 else input.shape[0]
             _random_samples = tandem.rand(batch, input.shape[-dims - 1], dims, dtype=input.dtype, device=input.device)
+        if any(n == 0 for n in sizes) or input.numel() == 0:
+            if 0 in input.shape[-dims - 1 :]:
+                raise RuntimeError(
+                    f"fractional_max_pool{dims}d(): Expected input to have non-zero size for non-batch dimensions, but "
+                    f"got {list(input.shape)}"
+                )
+            # Windows of nothing, or none: the results hang together with the input all the same.
+            values = input.narrow(-1, 0, 0).sum(tuple(range(-dims, 0)), keepdim=True)
+            values = values.expand(*input.shape[:-dims], *sizes).clone()
+            return (values, values.to(tandem.int64)) if return_indices else values
         values, indices = _core.fractional_max_pool(input, kernel, sizes, _random_samples)
         return (values, indices) if return_indices else values
 

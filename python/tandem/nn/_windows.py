@@ -286,6 +286,9 @@ def _max_unpool(dims: int) -> _MaxUnpool:
         kernel = _tuple_of(kernel_size, dims)
         step = kernel if stride is None or stride in ((), []) else _tuple_of(stride, dims)
         edge = _tuple_of(padding, dims)
+        for what, values in (("kernel_size", kernel), ("stride", step), ("padding", edge)):
+            if len(values) != dims:
+                raise RuntimeError(f"{name}: {what} should have one element or {dims}, but got {len(values)}")
         sizes = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-dims:], step, kernel, edge, strict=True)]
         if output_size is not None:
             sizes = _unpooled_sizes(sizes, step, output_size)

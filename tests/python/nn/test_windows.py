@@ -551,3 +551,28 @@ def test_power_pools_at_infinity_are_the_extreme_sizes(dims, ceil, mode):
         assert_same_bits(y, want)
         assert_same_bits(slope, tandem.autograd.grad(want.sum(), x)[0])
     assert getattr(nn, f"LPPool{dims}d")(float("inf"), 2)(x).equal(largest(x.abs(), 2))
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+def test_fractional_pools_of_nothing(dims):
+    pool = getattr(F, f"fractional_max_pool{dims}d")
+    sizes = [6] * dims
+    empty = tandem.ones(0, 2, *sizes, requires_grad=True)
+    values, places = pool(empty, 2, output_size=[3] * dims, return_indices=True)
+    assert values.shape == places.shape == (0, 2, *[3] * dims) and places.dtype == tandem.int64
+    values.sum().backward()
+    assert empty.grad.shape == empty.shape
+    x = tandem.ones(1, 2, *sizes, requires_grad=True)
+    none = pool(x, 1, output_size=[0] + [1] * (dims - 1))
+    assert none.shape == (1, 2, 0, *[1] * (dims - 1))
+    none.sum().backward()
+    assert x.grad.count_nonzero().item() == 0
+    with pytest.raises(RuntimeError, match="non-zero size for non-batch dimensions"):
+        pool(tandem.ones(1, 0, *sizes), 2, output_size=[3] * dims)
+
+
+def test_unpooling_takes_one_size_a_dim():
+    x, places = tandem.ones(1, 1, 2, 2), tandem.zeros(1, 1, 2, 2, dtype=tandem.int64)
+    for name, arguments in (("kernel_size", ((2, 2, 2),)), ("stride", (2, (2, 2, 2))), ("padding", (2, 2, (0, 0, 0)))):
+        with pytest.raises(RuntimeError, match=f"max_unpool2d: {name} should have one element or 2, but got 3"):
+            F.max_unpool2d(x, places, *arguments)
