@@ -29,6 +29,7 @@ from tandem._files import replace_file
 from tandem._stand_in import lacking_class
 from tandem._support import check_place
 from tandem._torch_files import TorchFile, is_torch_file
+from tandem.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,6 +119,9 @@ class _Writer:
             return value if abs(value) < 2**53 else {"int": str(value)}
         if isinstance(value, float):
             return value if math.isfinite(value) else {"float": repr(value)}
+        if is_lazy(value):
+            names = type(value).__name__, _dtype_name(value.dtype), str(value.device)
+            return {"uninitialized": [*names, value.requires_grad]}
         if isinstance(value, Tensor):
             return self._tensor(value, path)
         if isinstance(value, np.generic):
@@ -269,6 +273,8 @@ def save(
     if hasattr(f, "write"):
         for chunk in chunks:
             f.write(chunk)
+        if hasattr(f, "flush"):
+            f.flush()  # whoever reads the file by its name finds it whole
     else:
         replace_file(f, lambda out: out.writelines(chunks))
 
@@ -356,6 +362,10 @@ class _Reader:
                 return tandem.device(value)
             if kind == "dtype":
                 return getattr(tandem, value if value in _NAMES else "")
+            if kind == "uninitialized":
+                name, dtype, device, requires_grad = value
+                lazy = {t.__name__: t for t in (UninitializedParameter, UninitializedBuffer)}
+                return lazy[name](bool(requires_grad), tandem.device(device), self.decode({"dtype": dtype}))
             if kind == "bytes_of":
                 import numpy as np
 

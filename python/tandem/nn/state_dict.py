@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tandem
-from tandem.nn.parameter import Parameter
+from tandem.nn.parameter import Parameter, is_lazy
 
 if TYPE_CHECKING:
     from tandem.nn.module import Module
@@ -83,7 +83,7 @@ def collect(module: Module, destination: dict[str, Any], prefix: str, keep_vars:
 def save_own(module: Module, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
     """Write what `module` itself holds into `destination`."""
     for name, tensor in persistent_state(module).items():
-        destination[prefix + name] = tensor if keep_vars else tensor.detach()
+        destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
     if has_extra_state(module):
         destination[prefix + EXTRA_STATE] = module.get_extra_state()
 
@@ -115,6 +115,8 @@ def load_own(
                 f'While copying the parameter named "{key}", expected a tensor from checkpoint but received '
                 f"{type(value)}"
             )
+        elif is_lazy(value) and is_lazy(target):
+            continue  # neither has a shape yet
         elif tuple(value.shape) != tuple(target.shape):
             errors.append(
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "

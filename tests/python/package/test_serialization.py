@@ -293,3 +293,26 @@ def test_copies_of_generators_go_on_from_the_same_state():
             assert not tandem.equal(generator.get_state(), state)  # each has a state of its own
     with pytest.raises(RuntimeError, match="the state of a generator is"):
         own.__setstate__(tandem.zeros(3, dtype=tandem.uint8))
+
+
+def test_files_that_are_open_can_be_read_by_name(tmp_path):
+    with open(tmp_path / "state", "wb") as f:
+        tandem.save({"w": tandem.ones(3)}, f)
+        assert tandem.load(tmp_path / "state")["w"].tolist() == [1, 1, 1]
+
+
+def test_lazy_modules_have_no_shapes_in_files(tmp_path):
+    lazy = tandem.nn.LazyLinear(4)
+    state = lazy.state_dict()
+    assert isinstance(state["weight"], tandem.nn.UninitializedParameter)
+    tandem.save(state, tmp_path / "state")
+    read = tandem.load(tmp_path / "state")
+    assert type(read["weight"]) is tandem.nn.UninitializedParameter and read["weight"].requires_grad
+    other = tandem.nn.LazyLinear(4)
+    other.load_state_dict(read)
+    assert other(tandem.ones(2, 3)).shape == (2, 4)
+    with pytest.raises(RuntimeError, match="shape of an uninitialized"):
+        tandem.nn.Linear(3, 4).load_state_dict(read)
+    norm = tandem.nn.LazyBatchNorm1d()
+    tandem.save(norm.state_dict(), tmp_path / "state")
+    assert isinstance(tandem.load(tmp_path / "state")["running_mean"], tandem.nn.UninitializedBuffer)
