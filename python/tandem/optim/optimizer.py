@@ -224,11 +224,16 @@ class Optimizer:
                 item = item[1]
             if not isinstance(item, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(item).__name__}")
-            if not (item.is_leaf or item.retains_grad):
+            if not (self.defaults.get("differentiable") or item.is_leaf or item.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
             params.append(item)
         if names and len(names) != len(params):
             raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+        if self.param_groups and ("param_names" in self.param_groups[0]) != bool(names):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if names else 'without'} names to the optimizer"
+            )
         if _has_repeats(params):
             self._repeats = True
             warnings.warn(

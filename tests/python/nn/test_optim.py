@@ -475,3 +475,21 @@ def test_the_first_buffer_of_a_differentiable_sgd_has_no_history():
         optimizer.step()
         p.sum().backward()
         assert w.grad.item() == pytest.approx(expected)
+
+
+def test_groups_have_names_or_none():
+    a, b = tandem.nn.Parameter(tandem.ones(1)), tandem.nn.Parameter(tandem.ones(1))
+    for first, second in (([("a", a)], [b]), ([a], [("b", b)])):
+        with pytest.raises(ValueError, match="all optimizer param groups should be with/without names"):
+            tandem.optim.SGD([{"params": first}, {"params": second}])
+
+
+def test_differentiable_steps_of_results():
+    start, lr = tandem.tensor([2.0], requires_grad=True), 0.25
+    weight = start.clone()
+    optimizer = tandem.optim.SGD([weight], lr=lr, differentiable=True)
+    weight.grad = weight.detach() * 4
+    optimizer.step()
+    assert weight.item() == 0
+    with pytest.raises(ValueError, match="non-leaf"):
+        tandem.optim.SGD([start.clone()], lr=lr)

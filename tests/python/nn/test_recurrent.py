@@ -323,3 +323,13 @@ def test_pack_errors():
         rnn.pack_padded_sequence(x, [3])
     with pytest.raises(ValueError, match="Expected total_length to be at least the length of the longest sequence"):
         rnn.pad_packed_sequence(rnn.pack_padded_sequence(x, [3, 2]), total_length=2)
+
+
+def test_packed_sequences_are_converted():
+    packed = tandem.nn.utils.rnn.pack_sequence([tandem.tensor([1.0, 2.0]), tandem.tensor([3.0])])
+    for name, dtype in (("short", tandem.int16), ("char", tandem.int8), ("byte", tandem.uint8), ("half", tandem.half)):
+        converted = getattr(packed, name)()
+        assert converted.data.dtype == dtype and converted.batch_sizes.dtype == tandem.int64
+        assert converted.data.tolist() == [1, 3, 2]
+    with pytest.raises(RuntimeError, match="1D tensor"):
+        tandem.nn.utils.rnn.pack_padded_sequence(tandem.ones(3, 2), tandem.tensor([[2, 1]]))

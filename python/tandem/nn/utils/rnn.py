@@ -103,6 +103,18 @@ class PackedSequence(_Packed):
         """The data in int32."""
         return self.to(dtype=tandem.int32)
 
+    def short(self) -> PackedSequence:
+        """The data in int16."""
+        return self.to(dtype=tandem.int16)
+
+    def char(self) -> PackedSequence:
+        """The data in int8."""
+        return self.to(dtype=tandem.int8)
+
+    def byte(self) -> PackedSequence:
+        """The data in uint8."""
+        return self.to(dtype=tandem.uint8)
+
     def cpu(self) -> PackedSequence:
         """On the CPU."""
         return self.with_data(self.data.cpu())
@@ -154,6 +166,10 @@ def pack_padded_sequence(
         >>> tandem.nn.utils.rnn.pack_padded_sequence(x, [3, 2], batch_first=True).data.tolist()
         [1, 4, 2, 5, 3]
     """
+    if input.numel() == 0:
+        raise RuntimeError("Cannot pack empty tensors.")
+    if isinstance(lengths, Tensor) and lengths.dim() != 1:
+        raise RuntimeError(f"'lengths' argument should be a 1D tensor, but got {lengths.dim()}D")
     sizes = [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
     order = None
     if not enforce_sorted:
@@ -163,13 +179,11 @@ def pack_padded_sequence(
         input = input.index_select(0 if batch_first else 1, order)
     if batch_first:
         input = input.transpose(0, 1)
-    if not sizes or input.numel() == 0:
-        raise RuntimeError("Cannot pack empty tensors.")
     if len(sizes) != input.shape[1]:
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(sizes)} (batch_size={input.shape[1]})"
         )
-    if min(sizes) <= 0:
+    if not sizes or min(sizes) <= 0:
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
         )
