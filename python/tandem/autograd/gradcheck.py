@@ -337,22 +337,28 @@ def _check_direction(
     atol: float,
     rtol: float,
 ) -> None:
-    """One directional derivative an input against u · J · v, with random u and v of length 1."""
+    """One directional derivative an input against u · J · v, with random u and v of length 1.
+
+    `atol` is what each element of J may be off by: u · J · v by that times the elements of u and v.
+    """
+    generator = tandem.Generator()  # of its own: `func` draws what it would draw without the check
+    generator.manual_seed(0)
     output = _outputs(func, args)[number]
-    seed = _unit(output)
+    seed = _unit(output, generator)
     grads = tandem.autograd.grad([output], [args[i] for i in places], [seed], allow_unused=True)
     for place, grad in zip(places, grads, strict=True):
         x = args[place].detach()
-        direction = _unit(x)
+        direction = _unit(x, generator)
         high = _output_at(func, args, place, x + direction * eps, number)
         low = _output_at(func, args, place, x - direction * eps, number)
         numerical = ((high - low) / (2 * eps) * seed).sum()
         analytic = tandem.zeros_like(numerical) if grad is None else (grad.detach() * direction).sum()
-        _compare(numerical.reshape(1), analytic.reshape(1), place, number, atol, rtol)
+        allowed = atol * float(seed.abs().sum().item()) * float(direction.abs().sum().item())
+        _compare(numerical.reshape(1), analytic.reshape(1), place, number, allowed, rtol)
 
 
-def _unit(like: Tensor) -> Tensor:
-    v = tandem.randn(list(like.shape), dtype=like.dtype, device=like.device)
+def _unit(like: Tensor, generator: tandem.Generator) -> Tensor:
+    v = tandem.randn(list(like.shape), dtype=like.dtype, generator=generator).to(like.device)
     return v / tandem.sqrt((v * v).sum()).clamp(min=1e-30)
 
 

@@ -48,3 +48,24 @@ def test_what_is_wrong_is_found():
         gradcheck(wrong, leaf().detach(), check_forward_ad=True, check_backward_ad=False)
     with pytest.raises(ValueError, match="batched tangents"):
         gradcheck(wrong, leaf(), check_batched_forward_grad=True)
+
+
+def test_directions_leave_the_generator_and_allow_for_many_elements():
+    def noisy(x):
+        with tandem.random.fork_rng():
+            return x * tandem.rand(x.shape, dtype=x.dtype)
+
+    tandem.manual_seed(1)
+    assert gradcheck(noisy, leaf(), fast_mode=True)
+    drawn = tandem.rand(2)
+    tandem.manual_seed(1)
+    assert drawn.tolist() == tandem.rand(2).tolist()
+    # Rounding adds up over the elements of a sum, to more than one of them may be off by.
+    x = tandem.linspace(-1.0, 1.0, 40000, dtype=tandem.float64).sin().requires_grad_()
+    assert gradcheck(lambda x: tandem.nn.functional.layer_norm(x, (40000,)), x, fast_mode=True)
+
+    def wrong(x):
+        return x * x.detach()
+
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        gradcheck(wrong, leaf(), fast_mode=True)
