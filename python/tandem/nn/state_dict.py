@@ -46,11 +46,11 @@ IncompatibleKeys.__name__ = IncompatibleKeys.__qualname__ = "_IncompatibleKeys" 
 _IncompatibleKeys = IncompatibleKeys
 
 
-def has_extra_state(module: Module) -> bool:
-    """Whether the class of `module` overrides `get_extra_state`."""
+def _overrides(module: Module, method: str) -> bool:
+    """Whether the class of `module` has a method of its own for what `Module` has only the name of."""
     from tandem.nn.module import Module
 
-    return type(module).get_extra_state is not Module.get_extra_state
+    return getattr(type(module), method) is not getattr(Module, method)
 
 
 def persistent_state(module: Module) -> dict[str, tandem.Tensor]:
@@ -84,7 +84,7 @@ def save_own(module: Module, destination: dict[str, Any], prefix: str, keep_vars
     """Write what `module` itself holds into `destination`."""
     for name, tensor in persistent_state(module).items():
         destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
-    if has_extra_state(module):
+    if _overrides(module, "get_extra_state"):
         destination[prefix + EXTRA_STATE] = module.get_extra_state()
 
 
@@ -138,13 +138,14 @@ def load_own(
                 target.copy_(value)
 
     extra_key = prefix + EXTRA_STATE
-    if has_extra_state(module):
+    takes_extra_state = _overrides(module, "set_extra_state")
+    if takes_extra_state:
         if extra_key in state:
             module.set_extra_state(state[extra_key])
         elif strict:
             missing.append(extra_key)
     if strict:
-        known = own.keys() | module._modules.keys() | ({EXTRA_STATE} if has_extra_state(module) else set())
+        known = own.keys() | module._modules.keys() | ({EXTRA_STATE} if takes_extra_state else set())
         for key in state:
             if key.startswith(prefix):
                 name = key[len(prefix) :]

@@ -477,3 +477,22 @@ def test_total_norms_of_any_order_and_dtype(order, dtype):
     p.grad = tandem.tensor([300.0, 400.0], dtype=p.dtype)
     nn.utils.clip_grad_norm_(p, 5.0)
     assert p.grad.tolist() == pytest.approx([3, 4], rel=1e-2)
+
+
+def test_extra_state_that_only_one_side_knows():
+    class Gives(nn.Module):
+        def get_extra_state(self):
+            return 3
+
+    class Takes(nn.Module):
+        def set_extra_state(self, state):
+            self.state = state
+
+    with pytest.raises(RuntimeError, match='Missing key\\(s\\) in state_dict: "_extra_state"'):
+        Takes().load_state_dict({})
+    with pytest.raises(RuntimeError, match='Unexpected key\\(s\\) in state_dict: "_extra_state"'):
+        Gives().load_state_dict(Gives().state_dict())
+    module = Takes()
+    module.load_state_dict(Gives().state_dict())
+    assert module.state == 3
+    assert Gives().load_state_dict(Gives().state_dict(), strict=False).unexpected_keys == ["_extra_state"]
