@@ -116,8 +116,24 @@ namespace {
 }
 }  // namespace
 
+/// What a hook made again within another vmap, with the axes of the first.
+static Tensor unpacked(PackedTensor& packed) {
+  Tensor made = packed.unpack();
+  if (!made.defined() || !packed.batch || !made.impl()->batch || made.impl()->batch == packed.batch) return made;
+  std::vector<BatchDim> dims = made.impl()->batch->dims;
+  const std::vector<BatchDim>& before = packed.batch->dims;
+  if (dims.size() != before.size()) return made;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].axis->size != before[i].axis->size) return made;
+    dims[i].axis = before[i].axis;
+  }
+  Tensor alias = makeAlias(made, made.shape(), made.strides(), made.impl()->offset);
+  alias.impl()->batch = new BatchDims(std::move(dims));
+  return alias;
+}
+
 Tensor SavedTensor::unpack(Node& owner) const {
-  Tensor kept = packed_ ? packed_->unpack() : tensor_;
+  Tensor kept = packed_ ? unpacked(*packed_) : tensor_;
   if (!kept.defined()) return {};
   if (!packed_ && versionOf(kept) != version_) failWritten(*this, owner);
   if (kind_ == Kind::Operand || !gradEnabled()) return kept;

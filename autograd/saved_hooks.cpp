@@ -45,6 +45,7 @@ Ref<PackedTensor> packSaved(const Tensor& t) {
     throw;
   }
   stack.swap(outer);
+  if (packed) packed->batch = t.impl()->batch;
   return packed;
 }
 

@@ -16,6 +16,9 @@ class PackedTensor : public Counted<PackedTensor> {
   virtual ~PackedTensor() = default;
   static void destroy(PackedTensor* p) { delete p; }
   virtual Tensor unpack() = 0;
+
+  /// The hidden dims of the tensor, by which the node's cotangents know its examples.
+  Ref<const BatchDims> batch;
 };
 
 class SavedTensorHooks {

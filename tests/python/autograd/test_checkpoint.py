@@ -227,3 +227,20 @@ def test_reentrant_calls_refuse_named_tensors():
     inner = lambda a: checkpoint(lambda b: b * w, a, use_reentrant=True)  # noqa: E731
     checkpoint(inner, x, use_reentrant=True).sum().backward()
     assert w.grad.tolist() == [1, 1]
+
+
+@both
+@pytest.mark.parametrize("nested", [False, True])
+def test_functions_that_vmap(reentrant, nested):
+    # The second run's vmap is another one, whose examples the nodes of the first know by the axes of the first.
+    def loss(x):
+        def one(a):
+            return (tandem.softmax(a, 0) * a @ a).exp()
+
+        return tandem.vmap(tandem.vmap(one) if nested else one)(x).sum()
+
+    x = tandem.rand(2, 3, 3, 3) if nested else tandem.rand(2, 3, 3)
+    plain, again = x.clone().requires_grad_(), x.clone().requires_grad_()
+    loss(plain).backward()
+    checkpoint(loss, again, use_reentrant=reentrant).backward()
+    assert_same_bits(again.grad, plain.grad)
