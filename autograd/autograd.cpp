@@ -225,20 +225,23 @@ void becomeView(const Tensor& t, const Tensor& view) {
   a->historyVersion = a->storage->version;
 }
 
-void resize(const Tensor& t, DimsRef size) {
+void resize(const Tensor& t, DimsRef size, std::optional<MemoryFormat> format) {
   if (t.requiresGrad()) fail("cannot resize variables that require grad");
   for (auto n : size)
     if (n < 0) fail("Trying to create tensor with negative dimension ", n, ": ", shapeText(size));
   TensorImpl* a = t.impl();
   Dims shape(size);
-  if (a->shape == shape) return;
+  if (a->shape == shape && !format) return;
+  if (format) needRank(*format, shape, "resize_");
   // What is recorded and has no memory is not read.
   bool none = a->storage->bytes() == 0 && t.isPending();
   if (!none) t.materialize();
   std::int64_t has = none ? 0 : static_cast<std::int64_t>(a->storage->bytes() / itemSize(a->dtype)) - a->offset;
-  std::int64_t needs = numelOf(shape);
+  std::int64_t needs = elementsOf(shape, a->dtype);
   Tensor memory = t;
   if (needs > has || none) {
+    // Others that look at this memory would not see what is written to the new one.
+    if (a->storage->isShared()) fail("Trying to resize storage that is not resizable");
     memory = makeEmpty(Dims{needs}, a->dtype, a->device);
     if (has != 0) {
       NoGrad noGrad;
@@ -246,7 +249,8 @@ void resize(const Tensor& t, DimsRef size) {
       ops::assign(makeAlias(memory, Dims{has}, Dims{1}, 0), makeAlias(t, Dims{has}, Dims{1}, a->offset));
     }
   }
-  a->become(*makeAlias(memory, shape, contiguousStrides(shape), memory.impl()->offset).impl());
+  Dims strides = stridesIn(format.value_or(MemoryFormat::Contiguous), shape);
+  a->become(*makeAlias(memory, std::move(shape), std::move(strides), memory.impl()->offset).impl());
 }
 
 // ---- hooks ----------------------------------------------------------------------------------------------------------

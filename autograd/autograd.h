@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "autograd/node.h"
+#include "eager/memory_format.h"
 #include "eager/tensor.h"
 
 namespace tandem::autograd {
@@ -71,8 +72,9 @@ std::int64_t versionOf(const Tensor& t);
 void setData(const Tensor& t, const Tensor& other);
 /// `t`, which `view` is a view of, becomes it: its window and its history.
 void becomeView(const Tensor& t, const Tensor& view);
-/// `t`, which asks for no gradient, in another size: the same memory as far as it reaches, else a larger copy of it.
-void resize(const Tensor& t, DimsRef size);
+/// `t`, which asks for no gradient, in another size: the same memory as far as it reaches, else a larger copy of it,
+/// which is an error where others than tensors look at the memory. With a format (not Preserve) laid out in it.
+void resize(const Tensor& t, DimsRef size, std::optional<MemoryFormat> format = {});
 
 // ---- hooks --------------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,22 @@ bool fits(MemoryFormat format, std::int64_t dim) {
 
 }  // namespace
 
+void needRank(MemoryFormat format, DimsRef shape, const char* op) {
+  if (!fits(format, std::ssize(shape)))
+    fail(op, ": required rank ",
+         format == MemoryFormat::ChannelsLast ? "4 tensor to use channels_last" : "5 tensor to use channels_last_3d",
+         " format, but got a tensor of shape ", shapeText(shape));
+}
+
+Dims stridesIn(MemoryFormat format, DimsRef shape) {
+  const Dims order = orderOf(format, std::ssize(shape));
+  Dims sizes, strides(shape);
+  for (auto d : order) sizes.push_back(shape[d]);
+  const Dims steps = contiguousStrides(sizes);
+  for (std::size_t i = 0; i < order.size(); ++i) strides[order[i]] = steps[i];
+  return strides;
+}
+
 Dims orderOf(MemoryFormat format, std::int64_t dim) {
   Dims order;
   for (std::int64_t d = 0; d < dim; ++d)
@@ -112,12 +128,7 @@ Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, Device device, 
     if (x.device() != device) return toDevice(x, device, dtype);
     return x.dtype() == dtype ? ops::clone(x) : ops::to(x, dtype);
   };
-  if (!fits(format, t.dim()))
-    fail(op, ": required rank ",
-         format == MemoryFormat::ChannelsLast ? "4 tensor to use channels_last"
-                                              : "5 tensor to "
-                                                "use channels_last_3d",
-         " format, but got a tensor of shape ", shapeText(t.shape()));
+  needRank(format, t.shape(), op);
   const bool keep = format == MemoryFormat::Preserve;
   if (format == MemoryFormat::Contiguous || (keep && t.isContiguous())) return copied(t);
   const Dims order = keep ? orderOfStrides(t.shape(), {&t.strides(), 1}) : orderOf(format, t.dim());

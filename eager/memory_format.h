@@ -18,6 +18,10 @@ enum class MemoryFormat : std::uint8_t {
 
 /// The dims of a tensor of so many in the order of `format` (not Preserve), from the outermost to the innermost one.
 Dims orderOf(MemoryFormat format, std::int64_t dim);
+/// RuntimeError that names `op` where the format is for another number of dims.
+void needRank(MemoryFormat format, DimsRef shape, const char* op);
+/// The strides of a dense tensor of that shape in `format` (not Preserve), which is for as many dims.
+Dims stridesIn(MemoryFormat format, DimsRef shape);
 /// Does `t` lie dense in the order of `format` (not Preserve)? False where the format is for another number of dims.
 bool isContiguousIn(const Tensor& t, MemoryFormat format);
 

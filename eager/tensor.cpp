@@ -44,14 +44,22 @@ void* Tensor::data() const {
   return addressOf(*this);
 }
 
+std::int64_t elementsOf(DimsRef shape, DType dtype) {
+  std::int64_t n = 1, bytes = 0;
+  bool overflows = false;
+  for (auto s : shape) overflows |= __builtin_mul_overflow(n, s, &n);
+  overflows |= __builtin_mul_overflow(n, static_cast<std::int64_t>(itemSize(dtype)), &bytes);
+  // What has no elements has strides all the same.
+  if (n == 0)
+    for (std::int64_t step = 1, d = std::ssize(shape) - 1; d > 0; --d)
+      overflows |= __builtin_mul_overflow(step, std::max<std::int64_t>(shape[d], 1), &step);
+  if (overflows) fail<OutOfMemoryError>("cannot allocate a tensor of shape ", shapeText(shape), ": its size overflows");
+  return n;
+}
+
 Tensor makeEmpty(DimsRef shape, DType dtype, Device device) {
-  std::int64_t n = 1;
-  for (auto s : shape)
-    if (__builtin_mul_overflow(n, s, &n))
-      fail<OutOfMemoryError>("cannot allocate a tensor of shape ", shapeText(shape), ": its size overflows");
-  std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(n, static_cast<std::int64_t>(itemSize(dtype)), &bytes))
-    fail<OutOfMemoryError>("cannot allocate a tensor of shape ", shapeText(shape), ": its size overflows");
+  const std::int64_t n = elementsOf(shape, dtype);
+  const std::int64_t bytes = n * static_cast<std::int64_t>(itemSize(dtype));
   return Tensor(new TensorImpl(new Storage(static_cast<std::size_t>(bytes), device), dtype, shape, n));
 }
 

@@ -134,6 +134,8 @@ class DeviceScope {
   Device before_;
 };
 
+/// The number of elements. OutOfMemoryError where it, the bytes or a row-major stride overflow.
+std::int64_t elementsOf(DimsRef shape, DType dtype);
 /// A fresh contiguous tensor, uninitialised (never pending).
 Tensor makeEmpty(DimsRef shape, DType dtype, Device device = currentDevice);
 /// Another window on the storage of `t`, with its hidden dims, without history: no view base, no gradient.

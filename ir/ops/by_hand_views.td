@@ -27,7 +27,8 @@ tensor([4., 9.], dtype=tandem.float64)
 }]>;
 def : ByHand<"method", "resize_", "*size, memory_format=None", [{
 Another size for the tensor itself: the first elements stay, in row-major order, and those that are new are
-not set. A tensor that requires a gradient is an error (RuntimeError).
+not set; laid out as `memory_format` says. RuntimeError for a tensor that requires a gradient, and for a larger size
+where an array shares the memory.
 
 >>> tandem.tensor([1, 2, 3, 4]).resize_(3)
 tensor([1, 2, 3])
@@ -69,8 +70,9 @@ Is the only element not zero? A tensor of no or several elements is an error (Ru
 >>> tandem.tensor([2.]).is_nonzero()
 True
 }]>;
-def : ByHand<"method", "new", "*args, device=None", [{
-A tensor of the same dtype: of these sizes, with elements that are not set, or of data given as a list.
+def : ByHand<"method", "new", "*args, size=None, device=None", [{
+A tensor of the same dtype: of these sizes, with elements that are not set, of data given as a list, or on the
+memory of a tensor or storage of that dtype.
 
 >>> tandem.zeros(2).new([1, 2])
 tensor([1., 2.])

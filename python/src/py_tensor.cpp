@@ -79,6 +79,10 @@ PyObject* construct(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
     PyObject* first = PyTuple_GET_ITEM(args, 0);
     if (n == 1 && isTensor(first)) return wrapAs(cls, autograd::detach(tensorOf(first)));
     if (n == 1 && isSize(first)) return wrapAs(cls, makeEmpty(dimsOf(first, "Tensor"), defaultDType()));
+    if (PyObject_HasAttrString(first, "_is_storage") != 0) {
+      const PyRef dtype(wrap(defaultDType())), made(checked(callSupport("tensor_of_storage", {first, dtype.get()})));
+      return wrapAs(cls, tensorOf(made.get()));
+    }
     if (!PyLong_Check(first)) return wrapAs(cls, makeTensor(first, defaultDType()));
     return wrapAs(cls, makeEmpty(dimsOf(args, "Tensor"), defaultDType()));
   });

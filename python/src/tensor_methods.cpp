@@ -23,6 +23,7 @@
 #include "python/src/elements.h"
 #include "python/src/indexing.h"
 #include "python/src/py_tensor.h"
+#include "python/src/size_methods.h"
 #include "python/src/torch_function.h"
 #include "python/src/tracked_numbers.h"
 #include "runtime/device/executor.h"
@@ -238,6 +239,8 @@ constexpr Signature typeSigs[] = {
        if (text) {
          const std::string whole = PyUnicode_AsUTF8(text.get());
          const std::string name = whole.substr(whole.rfind('.') + 1);
+         // The class itself stands for the default dtype.
+         if (a.object(1) == reinterpret_cast<PyObject*>(tensorType)) return wrap(converted(t, defaultDType(), false));
          for (int i = 0; i < kNumDTypes; ++i) {
            if (name != std::string(kTypeNames[i]) + "Tensor") continue;
            const Device device = whole.find(".cuda.") == std::string::npos ? Device{} : gpuFor(t);
@@ -384,20 +387,6 @@ constexpr Signature floatPowerSigs[] = {
        ops::assignResult("float_power", t, [&] { return ops::float_power(t, a.operand(1)); });
        return a.self();
      }}};
-constexpr ParamSpec resizeParams[] = {kSelf, {"size", P::IntList, false, false}, {"memory_format", P::Any, true, true}};
-constexpr Signature resizeSigs[] = {{"resize_", resizeParams, [](ParsedArgs& a) -> PyObject* {
-                                       autograd::resize(a.tensor(0), a.ints(1));
-                                       return a.self();
-                                     }}};
-constexpr ParamSpec resizeAsParams[] = {
-    kSelf, {"the_template", P::Tensor, false, false}, {"memory_format", P::Any, true, true}};
-constexpr Signature resizeAsSigs[] = {{"resize_as_", resizeAsParams, [](ParsedArgs& a) -> PyObject* {
-                                         autograd::resize(a.tensor(0), a.tensor(1).shape());
-                                         return a.self();
-                                       }}};
-constexpr Signature sameSizeSigs[] = {{"is_same_size", otherParams, [](ParsedArgs& a) -> PyObject* {
-                                         return wrap(a.tensor(0).shape() == a.tensor(1).shape());
-                                       }}};
 constexpr Signature equalSigs[] = {
     {"equal", otherParams, [](ParsedArgs& a) -> PyObject* { return wrap(sameElements(a.tensor(0), a.tensor(1))); }}};
 
@@ -546,9 +535,6 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       method<nonzeroSigs>("nonzero", doc::method_nonzero),
       method<viewSigs>("view", doc::method_view),
       method<floatPowerSigs>("float_power_", doc::method_float_power_),
-      method<resizeSigs>("resize_", doc::method_resize_),
-      method<resizeAsSigs>("resize_as_", doc::method_resize_as_),
-      method<sameSizeSigs>("is_same_size", doc::method_is_same_size),
       reader<"is_conj", no>(doc::method_is_conj),
       reader<"is_neg", no>(doc::method_is_neg),
       reader<"share_memory_", shareMemory>(doc::method_share_memory_),
@@ -594,6 +580,8 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       method<asSubclassSigs>("as_subclass", doc::method_as_subclass),
   };
   all.insert(all.end(), own.begin(), own.end());
+  const std::vector<PyMethodDef> ofSizes = sizeMethodDefs();
+  all.insert(all.end(), ofSizes.begin(), ofSizes.end());
   return all;
 }
 

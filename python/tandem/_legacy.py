@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from tandem import _C
-from tandem._storages import TypedStorage
+from tandem import _C, _support
+from tandem._storages import Storage, TypedStorage
 
 __all__ = [
     "BFloat16Storage",
@@ -52,8 +52,8 @@ Tensor = _C.Tensor
 
 
 class _TypedTensor(type):
-    """Tensors of one dtype: `isinstance(x, FloatTensor)` asks for it, a call makes a tensor of it. Those of
-    `tandem.cuda` are on a GPU."""
+    """Tensors of one dtype: `isinstance(x, FloatTensor)` asks for it, a call makes a tensor of it, on the memory of a
+    tensor or storage that has it. Those of `tandem.cuda` are on a GPU."""
 
     dtype: Any
     place: str | None = None
@@ -63,6 +63,10 @@ class _TypedTensor(type):
 
     def __call__(cls, *args: Any) -> Any:
         if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
+            if isinstance(args[0], Tensor):
+                return _support.alias_of(args[0], cls.dtype, cls.place or "cpu")
+            if isinstance(args[0], Storage):
+                return _support.tensor_of_storage(args[0], cls.dtype)
             return _C.tensor(args[0], dtype=cls.dtype, device=cls.place)
         size = args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args
         return _C.empty(tuple(size) if args else (0,), dtype=cls.dtype, device=cls.place)
@@ -205,7 +209,7 @@ _settings = {"deterministic": False, "warn_only": False, "matmul_precision": "hi
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Remembered only: every operation is deterministic.
+    """Remembered only: every operation is deterministic. TypeError unless `mode` is a bool.
 
     >>> import tandem
     >>> tandem.use_deterministic_algorithms(True)
@@ -213,6 +217,9 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     True
     >>> tandem.use_deterministic_algorithms(False)
     """
+    for name, value in (("mode", mode), ("warn_only", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(f"use_deterministic_algorithms(): '{name}' must be bool, not {type(value).__name__}")
     _settings.update(deterministic=mode, warn_only=warn_only)
 
 
@@ -364,8 +371,10 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(n: int) -> None:
-    """Does nothing: operations run one after the other.
+    """Does nothing: operations run one after the other. RuntimeError unless `n` is positive.
 
     >>> import tandem
     >>> tandem.set_num_interop_threads(2)
     """
+    if n <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")

@@ -16,6 +16,8 @@ class Storage:
     """The memory of a tensor and of those that share it, counted in elements (`storage()`) or bytes
     (`untyped_storage()`)."""
 
+    _is_storage = True
+
     def __init__(self, tensor: Tensor, item: int):
         self._tensor, self._item = tensor, item
 
@@ -34,6 +36,9 @@ class Storage:
         return self.nbytes() // self._item
 
     __len__ = size
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
 
     def element_size(self) -> int:
         """Bytes of an element."""

@@ -35,7 +35,7 @@ def tensor_repr(self: Tensor) -> str:
 
 
 def tensor_format(self: Tensor, spec: str) -> str:
-    if self.dim() == 0 and type(self) is Tensor:
+    if self.dim() == 0 and type(self) is Tensor and not self.is_meta:
         return self.item().__format__(spec)
     return object.__format__(self, spec)
 
@@ -80,11 +80,27 @@ def is_nonzero(self: Tensor) -> bool:
     return bool(self)
 
 
-def tensor_new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+def tensor_new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
+    if size is not None:
+        args = (_C.Size(size), *args)
     if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
+        if isinstance(args[0], Tensor) and device is None:
+            return alias_of(args[0], self.dtype, self.device)
+        if isinstance(args[0], Storage):
+            return tensor_of_storage(args[0], self.dtype)
         return _C.tensor(args[0], dtype=self.dtype, device=self.device if device is None else device)
     size = args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args
     return self.new_empty(tuple(size) if args else (0,), device=device)
+
+
+def alias_of(data: Tensor, dtype: Any, device: Any) -> Tensor:
+    """The same memory, without history; a copy where it is not of this dtype or there."""
+    return data.detach().to(device, dtype)
+
+
+def tensor_of_storage(storage: Storage, dtype: Any) -> Tensor:
+    """A vector on that memory. RuntimeError where its elements have another dtype."""
+    return _C.empty(0, dtype=dtype, device=storage.device).set_(storage)
 
 
 def _map(self: Tensor, function: Any, *others: Tensor) -> Tensor:
@@ -117,6 +133,8 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     if self.dtype is not tensor.dtype or self.device != tensor.device:
         return False
     window = self.shape, self.stride(), self.storage_offset()
+    if self._storage_bytes() == 0:  # which is nowhere: each has its own
+        return self is tensor
     same = self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
     return same and window == (tensor.shape, tensor.stride(), tensor.storage_offset())
 
