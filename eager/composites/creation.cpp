@@ -1,5 +1,6 @@
 // Composites that make tensors: constants, ramps, random numbers.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -117,6 +118,12 @@ Tensor rand_like(const Tensor& x, std::optional<DType> dtype) {
 Tensor randn_like(const Tensor& x, std::optional<DType> dtype) {
   return randn(x.shape(), nullptr, dtype.value_or(x.dtype()));
 }
+/// The largest n for which the dtype has all of 0 .. n: in a floating one a power of 2.
+static std::int64_t lastOfAll(DType dtype) {
+  if (!isFloating(dtype)) return integerRange(dtype).second;
+  const int bits = dtype == DType::Float64 ? 53 : dtype == DType::Float32 ? 24 : dtype == DType::Float16 ? 11 : 8;
+  return std::int64_t{1} << bits;
+}
 /// RuntimeError unless `dtype` holds the integers from `low` up to `high` - 1; a warning where it rounds some.
 static void checkDraws(std::int64_t low, std::int64_t high, DType dtype) {
   auto refuse = [&](const char* which) {
@@ -126,8 +133,8 @@ static void checkDraws(std::int64_t low, std::int64_t high, DType dtype) {
     const double most = dtype == DType::Float16 ? 65504 : HUGE_VAL;
     if (static_cast<double>(low) < -most) refuse("from");
     if (static_cast<double>(high) - 1 > most) refuse("to - 1");
-    const int bits = dtype == DType::Float64 ? 53 : dtype == DType::Float32 ? 24 : dtype == DType::Float16 ? 11 : 8;
-    const std::int64_t exact = std::int64_t{1} << bits;
+    const std::int64_t exact = lastOfAll(dtype);
+    const int bits = std::countr_zero(static_cast<std::uint64_t>(exact));
     if (low < -exact || high - 1 > exact)
       warn(strcat("randint: from=", low, " and to=", high, " reach past [-(2^", bits, "), 2^", bits, "], where ",
                   dtypeName(dtype), " has not every integer"));
@@ -149,6 +156,10 @@ Tensor randint_high(std::int64_t high, DimsRef size, Generator* g, std::optional
   return randint(0, high, size, g, dtype);
 }
 Tensor randperm(std::int64_t n, Generator* g, std::optional<DType> dtype) {
+  // Beyond these numbers the dtype has not all of 0 .. n-1.
+  if (dtype == DType::Bool) fail<NotImplementedError>("\"randperm\" not implemented for 'Bool'");
+  if (dtype && n > 1 && n - 1 > lastOfAll(*dtype))
+    fail("randperm(): n must not be greater than ", lastOfAll(*dtype) + 1, " for ", dtypeName(*dtype), ", but got ", n);
   GeneratorScope scope(g);
   Tensor p = randperm_plain(n);
   return dtype ? toDType(p, *dtype) : p;

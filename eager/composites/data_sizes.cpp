@@ -112,7 +112,7 @@ std::vector<Tensor> uniqueTruths(const Tensor& x, bool inverse, bool counts) {
   const Tensor times = cat(both, 0);
   const Tensor found = reshape(nonzero(times), Dims{-1});
   std::vector<Tensor> out{ne(found, 0)};
-  if (inverse) out.push_back(where(gt(both[0], 0), toDType(x, DType::Int64), 0));
+  if (inverse) out.push_back(reshape(where(gt(both[0], 0), toDType(x, DType::Int64), 0), x.shape()));
   if (counts) out.push_back(index_select(times, 0, found));
   return out;
 }
@@ -120,8 +120,8 @@ std::vector<Tensor> uniqueTruths(const Tensor& x, bool inverse, bool counts) {
 /// Groups of the slices of `dim`, or of all elements, in ascending order or as they come.
 std::vector<Tensor> uniqueParts(const Tensor& x, bool consecutive, bool inverse, bool counts,
                                 std::optional<std::int64_t> dim) {
-  bool whole = !dim || x.dim() == 0;
-  std::int64_t d = whole ? 0 : wrapDim(*dim, x.dim());
+  bool whole = !dim;
+  std::int64_t d = whole ? 0 : existingDim(*dim, x.dim());
   if (whole && !consecutive && x.dtype() == DType::Bool && x.numel() > 0) return uniqueTruths(x, inverse, counts);
   Tensor slices = whole ? reshape(x, Dims{-1}) : movedim(x, Dims{d}, Dims{0});
   std::int64_t n = slices.shape()[0];

@@ -261,7 +261,11 @@ std::array<Tensor, 4> linalg_lstsq(const Tensor& a, const Tensor& b, std::option
   std::string_view way = driver.value_or("gelsy");
   if (way != "gels" && way != "gelsy" && way != "gelsd" && way != "gelss")
     fail("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
-  bool vector = b.dim() == a.dim() - 1;
+  if (a.dim() < b.dim() || a.dim() - b.dim() > 1)
+    fail("torch.linalg.lstsq: other must have as many dims as input, or one less, but got input of shape ",
+         shapeText(a.shape()), " and other of shape ", shapeText(b.shape()));
+  const DimsRef rows = DimsRef(a.shape()).first(static_cast<std::size_t>(a.dim() - 1));
+  const bool vector = b.dim() == 1 || std::ranges::equal(b.shape(), rows);
   Tensor right = vector ? unsqueeze(b, -1) : b;
   if (right.dim() < 2 || right.size(-2) != a.size(-2))
     fail("torch.linalg.lstsq: input.size(-2) should match other.size(-", vector ? 1 : 2, ")");

@@ -57,6 +57,12 @@ Tensor put(const Tensor& x, const Tensor& index, const Tensor& source, bool accu
   return reshape(index_put_plain(flat, values, places, 0, accumulate, true), x.shape());
 }
 
+/// `values` written along `dim` of `t`, which has one, at `places`.
+static Tensor writtenAt(const Tensor& t, std::int64_t dim, const Tensor& places, const Tensor& values, DimsRef shape) {
+  const LastStep last(t);
+  return reshape(index_put_plain(t, values, {&places, 1}, dim, false), shape);
+}
+
 Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& value) {
   if (value.isTensor() && value.tensor().dim() != 0)
     fail("index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.tensor().dim(),
@@ -71,7 +77,7 @@ Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const 
         value.isTensor() ? toDevice(value.tensor(), t.device()) : makeScalarTensor(value.scalar(), t.dtype());
     Dims filled = t.shape();
     filled[dim] = places.numel();
-    return index_copy(x, dim, index, expand(toDType(number, t.dtype()), x.dim() == 0 ? Dims{} : filled));
+    return writtenAt(t, dim, places, expand(toDType(number, t.dtype()), filled), x.shape());
   }
   // Through a mask, so that an index that occurs twice counts once in the gradient of `value`.
   Dims along(static_cast<std::size_t>(t.dim()), 1);
@@ -82,14 +88,14 @@ Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const 
 }
 
 Tensor index_copy(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source) {
-  const Tensor places[] = {indexVector("index_copy_", index)};
+  Tensor places = indexVector("index_copy_", index);
   if (x.dtype() != source.dtype())
     fail("index_copy_(): self and source expected to have the same dtype, but got (self) ", dtypeName(x.dtype()),
          " and (source) ", dtypeName(source.dtype()));
   Tensor t = asVector(x);
   Tensor values = asVector(source);
   dim = wrapDim(dim, t.dim());
-  std::int64_t count = places[0].numel();
+  std::int64_t count = places.numel();
   if (source.dim() == 0 && count != 1)
     fail<IndexError>("index_copy_(): When source is scalar, index should have one element (got ", count, ")");
   if (values.dim() != t.dim())
@@ -99,13 +105,14 @@ Tensor index_copy(const Tensor& x, std::int64_t dim, const Tensor& index, const 
   if (values.shape()[dim] != count)
     fail<IndexError>("index_copy_(): Number of indices (", count, ") should be equal to source.size(dim) (",
                      values.shape()[dim], ")");
-  Dims expected = t.shape();
-  expected[dim] = count;
-  if (!(values.shape() == expected))
+  Dims slices = t.shape();
+  slices[dim] = count;
+  if (!(values.shape() == slices))
     fail("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: ",
          shapeText(x.shape()), " at dimension ", dim, " and source slice shape: ", shapeText(source.shape()));
-  const LastStep last(t);
-  return reshape(index_put_plain(t, values, places, dim, false), x.shape());
+  // What is written at checks that places are below the size; it would count negative ones from the end.
+  places = expected(places, ge(places, 0), Expectation::CopiedPlace, toDType(places, DType::Int64), t.shape()[dim]);
+  return writtenAt(t, dim, places, values, x.shape());
 }
 
 Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {

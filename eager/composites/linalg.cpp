@@ -315,7 +315,10 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper) {
 }
 Tensor cholesky_inverse(const Tensor& factor, bool upper) {
   needSquare("cholesky_inverse", factor, "A");
-  return cholesky_solve(identityLike(factor), factor, upper);
+  const Tensor entries = diagonal(factor, 0, -2, -1);
+  const Tensor places = expand(arange(std::int64_t{1}, factor.size(-1) + 1), entries.shape());
+  const Tensor good = expected(factor, ne(detached(entries), 0), Expectation::CholeskyFactor, places);
+  return cholesky_solve(identityLike(factor), good, upper);
 }
 
 Tensor linalg_tensorinv(const Tensor& a, std::int64_t ind) {

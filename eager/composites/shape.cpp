@@ -35,6 +35,7 @@ Tensor flatten(const Tensor& x, std::int64_t start, std::int64_t end) {
 
 Tensor unflatten(const Tensor& x, std::int64_t dim, DimsRef sizes) {
   dim = wrapDim(dim, x.dim());
+  if (sizes.empty()) fail("unflatten: sizes must be non-empty");
   if (x.dim() == 0) fail("unflatten: the input has no dims, of which ", shapeText(sizes), " could be made");
   Dims part(sizes);
   std::int64_t known = 1;
@@ -68,7 +69,7 @@ Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_
 }
 
 Tensor narrow_tensor(const Tensor& x, std::int64_t dim, const Tensor& start, std::int64_t length) {
-  if (start.numel() != 1 || isFloating(start.dtype()) || start.dtype() == DType::Bool)
+  if (start.dim() != 0 || isFloating(start.dtype()) || start.dtype() == DType::Bool)
     fail("narrow(): start must be a 0-dim integral Tensor, got ", dtypeName(start.dtype()), " ",
          shapeText(start.shape()));
   if (length < 0) fail("narrow(): length must be non-negative.");
@@ -175,7 +176,9 @@ Tensor cat(std::span<const Tensor> tensors, std::int64_t dim) {
   DType dtype = resultType(metas);
   for (auto& x : kept) x = toDType(x, dtype);
   if (kept[0].dim() == 0) fail("cat(): zero-dimensional tensor (at position 0) cannot be concatenated");
-  dim = wrapDim(dim, kept[0].dim());
+  // Vectors of no elements are left out, whatever dim the others are joined along; here there are no others.
+  const bool nothing = kept[0].dim() == 1 && kept[0].numel() == 0;
+  dim = nothing ? 0 : wrapDim(dim, kept[0].dim());
   const MemoryFormat format = formatOf(kept[0]);
   if (format == MemoryFormat::Contiguous ||
       !std::ranges::all_of(kept, [&](const Tensor& x) { return formatOf(x) == format; }))

@@ -26,7 +26,7 @@ bool isInteger(PyObject* o) {
   return PyLong_Check(o) || (PyIndex_Check(o) && !isTensor(o) && isNumber(o));
 }
 // Elements of a list of sizes: a tensor of one integer is read.
-bool isSizeElement(PyObject* o) { return isInteger(o) || isTensor(o); }
+bool isSizeElement(PyObject* o) { return isInteger(o) || isTensor(o) || isNumpyNumber(o); }
 
 bool isSequence(PyObject* o) { return PyTuple_Check(o) || PyList_Check(o); }
 template <class Test>
@@ -73,7 +73,8 @@ bool fits(ParamType type, PyObject* o) {
     return isTensor(o) || isNumber(o);
   case ParamType::Scalar:
   case ParamType::OptionalScalar:
-    return isNumber(o) || (isTensor(o) && tensorOf(o).numel() == 1);
+    // A number has no gradient: a tensor that wants one is none.
+    return isNumber(o) || (isTensor(o) && tensorOf(o).numel() == 1 && !tensorOf(o).requiresGrad());
   case ParamType::Int:
   case ParamType::OptionalInt:
     return isInteger(o);

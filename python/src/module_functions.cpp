@@ -48,7 +48,14 @@ PyObject* asTensor(ParsedArgs& a) {
   PyObject* data = a.object(0);
   std::optional<DType> dtype = a.dtype(1);
   if (a.boolean(3)) return wrapLeaf(a, makeTensor(data, dtype), a.boolean(4));
-  auto placed = [&](const Tensor& t) { return toDevice(t, currentDevice, dtype.value_or(t.dtype())); };
+  const bool mayCopy = !a.has(3);
+  auto placed = [&](const Tensor& t) {
+    Tensor there = toDevice(t, currentDevice, dtype.value_or(t.dtype()));
+    if (!mayCopy && there.impl()->storage != t.impl()->storage)
+      fail<ValueError>(a.op(), "(): ", dtypeName(t.dtype()), " on ", deviceName(t.device()), " is not ",
+                       dtypeName(there.dtype()), " on ", deviceName(there.device()), " without a copy");
+    return there;
+  };
   if (isTensor(data)) {
     const Tensor t = placed(tensorOf(data));
     if (a.has(4) && a.boolean(4) != t.requiresGrad()) return wrapLeaf(a, autograd::detach(t), a.boolean(4));
@@ -60,6 +67,8 @@ PyObject* asTensor(ParsedArgs& a) {
              "numpy.ndarray with numpy.array() before converting to a tensor.");
   }
   const bool plain = PyList_Check(data) || PyTuple_Check(data) || isNumber(data);
+  if (plain && !mayCopy)
+    fail<ValueError>(a.op(), "(): ", Py_TYPE(data)->tp_name, " has no memory that a tensor could share without a copy");
   if (!plain && PyObject_CheckBuffer(data) != 0) {
     return wrapLeaf(a, placed(fromBuffer(data)), a.boolean(4));
   }
@@ -103,7 +112,7 @@ constexpr Signature fromBufferSigs[] = {
          fail<ValueError>("frombuffer(): buffer length (", length, " bytes) after offset (", offset,
                           " bytes) must be a multiple of element size (", size, ")");
        if (count < 0) count = have / size;
-       if (offset < 0 || count * size > have || offset % size != 0) {
+       if (offset < 0 || have <= 0 || count > have / size || offset % size != 0) {
          fail<ValueError>("frombuffer(): ", count, " elements of ", dtypeName(t), " at byte ", offset,
                           " do not fit a buffer of ", have + offset, " bytes");
        }

@@ -34,6 +34,12 @@ bool isNumber(PyObject* o) {
          isNumpyScalar(o);
 }
 
+bool isNumpyNumber(PyObject* o) {
+  if (std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") != 0) return false;
+  const PyRef dims(checked(PyObject_GetAttrString(o, "ndim")));
+  return PyLong_AsLong(dims.get()) == 0;
+}
+
 Scalar scalarOf(PyObject* o) {
   if (const Scalar* slot = trackedSlot(o)) return *slot;
   if (PyFloat_Check(o)) return {PyFloat_AS_DOUBLE(o)};

@@ -44,6 +44,8 @@ PyObject* wrapAs(PyTypeObject* cls, Tensor t);
 
 /// Is `o` a Python or NumPy number?
 bool isNumber(PyObject* o);
+/// An array of NumPy's of no dims, which stands for the number that it holds.
+bool isNumpyNumber(PyObject* o);
 /// Converts one; OverflowError for integers beyond 64 bits.
 Scalar scalarOf(PyObject* o);
 /// Is `o` an integer that only an unsigned one of 64 bits holds, 2^63 or more?

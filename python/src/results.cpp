@@ -56,16 +56,23 @@ void checkStores(const char* op, DType result, DType out) {
 /// Operations that write results as they are, and so into their own dtype only, as PyTorch's.
 bool writesOwnDType(std::string_view op) {
   static const std::unordered_set<std::string_view> names = {
-      "mm",          "bmm",           "addmm",          "baddbmm",    "addbmm",       "mv",          "addmv",
-      "matmul",      "dot",           "index_select",   "gather",     "take",         "tril",        "triu",
-      "diag",        "masked_select", "nonzero",        "argmax",     "argmin",       "amax",        "amin",
-      "isposinf",    "isneginf",      "take_along_dim", "cross",      "logcumsumexp", "renorm",      "abs",
-      "absolute",    "ceil",          "floor",          "frac",       "neg",          "negative",    "round",
-      "sign",        "sgn",           "trunc",          "fix",        "bitwise_not",  "signbit",     "norm",
-      "nan_to_num",  "msort",         "histc",          "quantile",   "where",        "clamp",       "clip",
-      "softmax",     "log_softmax",   "index_add",      "index_copy", "scatter",      "scatter_add", "scatter_reduce",
-      "multinomial", "searchsorted",  "bucketize",      "isin",       "gelu",         "inv",         "inverse",
-      "vector_norm", "argsort"};
+      "mm",          "bmm",          "addmm",         "baddbmm",
+      "addbmm",      "mv",           "addmv",         "matmul",
+      "dot",         "index_select", "gather",        "take",
+      "tril",        "triu",         "diag",          "masked_select",
+      "nonzero",     "argmax",       "argmin",        "amax",
+      "amin",        "isposinf",     "isneginf",      "take_along_dim",
+      "cross",       "logcumsumexp", "renorm",        "abs",
+      "absolute",    "ceil",         "floor",         "frac",
+      "neg",         "negative",     "round",         "sign",
+      "sgn",         "trunc",        "fix",           "bitwise_not",
+      "signbit",     "norm",         "nan_to_num",    "msort",
+      "histc",       "quantile",     "where",         "clamp",
+      "clip",        "softmax",      "log_softmax",   "index_add",
+      "index_copy",  "scatter",      "scatter_add",   "scatter_reduce",
+      "multinomial", "searchsorted", "bucketize",     "isin",
+      "gelu",        "inv",          "inverse",       "vector_norm",
+      "argsort",     "multi_dot",    "nonzero_static"};
   return names.contains(op);
 }
 /// Whether something holds: bools, or bytes for callers from before there were bools.
@@ -83,17 +90,17 @@ enum class Sharing : std::uint8_t {
   Any,        // what is read is read before
   SamePlace,  // an element is read where it is written: the same window or other memory
   Base,       // of argument 0 elements at other places are changed; the other arguments share nothing
+  Places,     // of argument 0 elements are changed whose places are read on the way: the arguments that say which
+              // share nothing, but the last, the value
   None,       // elements are read and written at different places
 };
 Sharing sharingOf(const char* op) {
   static const std::unordered_map<std::string_view, Sharing> known = [] {
     std::unordered_map<std::string_view, Sharing> table;
     for (auto name : {"masked_fill",
-                      "masked_fill_",
                       "masked_scatter",
                       "masked_scatter_",
                       "index_fill",
-                      "index_fill_",
                       "bernoulli",
                       "bernoulli_",
                       "mv",
@@ -119,6 +126,7 @@ Sharing sharingOf(const char* op) {
     for (auto name : {"index_copy", "index_copy_", "index_add", "index_add_", "index_put", "index_put_", "scatter",
                       "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "put", "put_"})
       table.emplace(name, Sharing::Base);
+    for (auto name : {"masked_fill_", "index_fill_"}) table.emplace(name, Sharing::Places);
     return table;
   }();
   auto found = known.find(op);
@@ -143,7 +151,7 @@ void store(const char* op, PyObject* target, const Tensor& result, bool expected
   const bool flags = op == std::string_view("any") || op == std::string_view("all");
   if (flags)
     checkFlags(op, out.dtype());
-  else
+  else if (op != std::string_view("bernoulli"))  // zeros and ones, which every dtype has
     checkStores(op, result.dtype(), out.dtype());
   if (writesOwnDType(op)) checkOwnDType(op, result.dtype(), out.dtype());
   if (!(out.shape() == result.shape())) {
@@ -217,12 +225,13 @@ void refuseShared(const ParsedArgs& a, const Tensor& into) {
   auto check = [&](PyObject* object) {
     if (object == nullptr || !isTensor(object)) return;
     const Tensor& t = tensorOf(object);
-    if (sharing == Sharing::None || sharing == Sharing::Base)
+    if (sharing != Sharing::SamePlace)
       refuseOverlap(a.op(), into, t);
     else if (!(t == into) && (!isOut || t.numel() == into.numel()))
       refusePartialOverlap(a.op(), into, {Operand(t)});
   };
-  for (std::size_t i = isOut && sharing != Sharing::Base ? 0 : 1; i < a.numParams(); ++i) {
+  const std::size_t end = a.numParams() - (sharing == Sharing::Places ? 1 : 0);
+  for (std::size_t i = isOut && sharing != Sharing::Base ? 0 : 1; i < end; ++i) {
     PyObject* object = a.object(i);
     if (object != nullptr && (PyList_Check(object) || PyTuple_Check(object)))
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(object); ++k) check(PySequence_Fast_GET_ITEM(object, k));

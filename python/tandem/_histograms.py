@@ -68,6 +68,12 @@ def histogram(
     hist, (edges,) = _histogram("torch.histogram()", column, [bins], range, weights, density)
     if out is None:
         return Histogram(hist, edges)
+    for name, into in zip(("hist", "bin_edges"), out, strict=True):
+        if into.dtype is not input.dtype:
+            raise RuntimeError(
+                f"torch.histogram: input tensor and {name} tensor should have the same dtype, but got input "
+                f"{input.dtype} and {name} {into.dtype}"
+            )
     return Histogram(_C.cat((hist,), out=out[0]), _C.cat((edges,), out=out[1]))
 
 
@@ -106,6 +112,8 @@ def histogramdd(
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     if weight is not None and weight.shape != input.shape[:-1]:
         raise _weight_error(input.shape, weight)
+    if size == 0:
+        return HistogramDD(input.new_full((), math.nan if density else 0.0), ())
     weights = None if weight is None else weight.reshape(-1)
     hist, edges = _histogram("torch.histogramdd()", input.reshape(-1, size), each, range, weights, density)
     return HistogramDD(hist, edges)

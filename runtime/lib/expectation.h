@@ -41,6 +41,8 @@ enum class Expectation : std::int64_t {
   PivotTwice,    // likewise
   CovFrequency,
   CovWeight,
+  CopiedPlace,     // shown: the place; detail: the size of the dim
+  CholeskyFactor,  // shown: 1 + the place of the zero on the diagonal
 };
 
 /// Throws the error of the first element of the bool array `good` that is false. Where `shown` is an int64 array of the

@@ -89,6 +89,12 @@ inline std::string batchElement(bool batched, std::int64_t place) {
     fail("cov(): fweights cannot be negative");
   case Expectation::CovWeight:
     fail("cov(): aweights cannot be negative");
+  case Expectation::CholeskyFactor:
+    fail<LinAlgError>("cholesky_inverse: The diagonal element ", shown,
+                      " is zero, the inversion could not be completed "
+                      "because the input matrix is singular.");
+  case Expectation::CopiedPlace:
+    fail<IndexError>("index_copy_(): index ", shown, " is out of bounds for a dim of size ", detail);
   }
   fail<InternalError>("not an expectation: ", static_cast<std::int64_t>(what));
 }
