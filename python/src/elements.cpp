@@ -139,7 +139,7 @@ PyObject* toList(const Tensor& t) {
 
 namespace {
 
-bool isLeaf(PyObject* o) { return isNumber(o) || (isTensor(o) && tensorOf(o).numel() == 1); }
+bool isLeaf(PyObject* o) { return isNumber(o) || (isTensor(o) && tensorOf(o).numel() == 1) || isNumpyNumber(o); }
 bool isNested(PyObject* o) {
   if (PyList_Check(o) || PyTuple_Check(o)) return true;
   return !PyUnicode_Check(o) && !PyBytes_Check(o) && !PyDict_Check(o) && !isLeaf(o) && PySequence_Check(o) != 0;
@@ -173,6 +173,8 @@ class Nest {
         const char* type = Py_TYPE(leaf)->tp_name;
         if (PyUnicode_Check(leaf) != 0 || PyBytes_Check(leaf) != 0)
           fail<TypeError>("tensor(): cannot make an element of '", type, "'");
+        if (PyList_Check(leaf) || PyTuple_Check(leaf))
+          fail<TypeError>("tensor(): expected a number at dim ", shape_.size(), ", not '", type, "'");
         fail("tensor(): Could not infer dtype of ", type, ": cannot make an element of it");
       }
       DType t = leafType(leaf);
@@ -211,6 +213,7 @@ class Nest {
 /// An element of `dtype`. Floats and bools are made of integers of any size.
 Scalar leafScalar(PyObject* o, DType dtype) {
   if (isTensor(o)) return itemOf(tensorOf(o));
+  if (isNumpyNumber(o)) return scalarOf(PyRef(checked(PyObject_CallMethod(o, "item", nullptr))).get());
   if (!PyLong_CheckExact(o)) return scalarOf(o);
   int beyond = 0;
   const std::int64_t v = PyLong_AsLongLongAndOverflow(o, &beyond);

@@ -30,6 +30,13 @@ from tandem._functions import *  # noqa: F403
 from tandem._functions import _assert as _assert
 from tandem._functions import _assert_async as _assert_async
 from tandem._functions import _check as _check
+from tandem._functions import _check_index as _check_index
+from tandem._functions import _check_is_size as _check_is_size
+from tandem._functions import _check_not_implemented as _check_not_implemented
+from tandem._functions import _check_tensor_all as _check_tensor_all
+from tandem._functions import _check_type as _check_type
+from tandem._functions import _check_value as _check_value
+from tandem._functions import _check_with as _check_with
 from tandem._histograms import *  # noqa: F403
 from tandem._in_place import *  # noqa: F403
 from tandem._layer_functions import *  # noqa: F403

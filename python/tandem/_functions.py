@@ -291,7 +291,46 @@ def _assert_async(input: Any, assert_msg: str = "Expected Tensor with single non
 
 def _check(cond: Any, message: Callable[[], object] | None = None) -> None:
     """A RuntimeError with what `message()` says, unless the condition holds."""
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_with(error: type[Exception], cond: Any, message: Callable[[], object] | None = None) -> None:
+    """As `_check`, with another class of errors."""
     if not isinstance(cond, bool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if message is not None and not callable(message):
+        raise TypeError("message must be a callable")
     if not cond:
-        raise RuntimeError("Expected cond to be True, but got False." if message is None else str(message()))
+        raise error("Expected cond to be True, but got False." if message is None else str(message()))
+
+
+def _check_index(cond: Any, message: Callable[[], object] | None = None) -> None:
+    """As `_check`, an IndexError."""
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond: Any, message: Callable[[], object] | None = None) -> None:
+    """As `_check`, a ValueError."""
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond: Any, message: Callable[[], object] | None = None) -> None:
+    """As `_check`, a TypeError."""
+    _check_with(TypeError, cond, message)
+
+
+def _check_not_implemented(cond: Any, message: Callable[[], object] | None = None) -> None:
+    """As `_check`, a NotImplementedError."""
+    _check_with(NotImplementedError, cond, message)
+
+
+def _check_tensor_all(cond: Any, message: Callable[[], object] | None = None) -> None:
+    """As `_check`, of all elements of a bool tensor."""
+    if not isinstance(cond, Tensor) or cond.dtype is not _C.bool:
+        raise TypeError(f"cond must be a tensor of bools, but got {getattr(cond, 'dtype', type(cond))}")
+    _check_with(RuntimeError, bool(cond.all()), message)
+
+
+def _check_is_size(i: int, message: Callable[[], object] | None = None, *, max: int | None = None) -> None:
+    """As `_check`, of a size: not negative, and at most `max`."""
+    _check_with(RuntimeError, i >= 0 and (max is None or i <= max), message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tandem import _C
@@ -24,7 +25,13 @@ class TriangularSolve(NamedTuple):
 
 
 def triangular_solve(
-    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    b: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    *,
+    out: Sequence[Tensor] | None = None,
 ) -> TriangularSolve:
     """The X with A X = b (A^T X = b with `transpose`) of triangular matrices A, and a copy of A; deprecated for
     `linalg.solve_triangular(A, b, upper=...)`, and warns once.
@@ -35,6 +42,7 @@ def triangular_solve(
         upper: which triangle.
         transpose: solve with the transposed of that triangle.
         unitriangular: take the diagonal for ones, without reading it.
+        out: where both are written.
 
     >>> import tandem
     >>> tandem.triangular_solve(tandem.tensor([[3.0], [2.0]]), tandem.tensor([[1.0, 1.0], [0.0, 2.0]])).solution
@@ -49,7 +57,10 @@ def triangular_solve(
                 "dimensions instead"
             )
     used, side = (A.mT, not upper) if transpose else (A, upper)
-    return TriangularSolve(_linalg.solve_triangular(used, b, upper=side, unitriangular=unitriangular), A.clone())
+    x = _linalg.solve_triangular(used, b, upper=side, unitriangular=unitriangular)
+    if out is None:
+        return TriangularSolve(x, A.clone())
+    return TriangularSolve(*(_C.cat((part,), out=into) for part, into in zip((x, A), out, strict=True)))
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:

@@ -202,6 +202,20 @@ def test_checks_of_a_program():
         tandem._assert(False, "x")
     with pytest.raises(RuntimeError, match="why"):
         tandem._check(False, lambda: "why")
+    kinds = {"index": IndexError, "value": ValueError, "type": TypeError, "not_implemented": NotImplementedError}
+    for name, error in kinds.items():
+        check = getattr(tandem, f"_check_{name}")
+        check(True)
+        with pytest.raises(error, match="why"):
+            check(False, lambda: "why")
+    tandem._check_tensor_all(tandem.tensor([True, True]))
+    with pytest.raises(RuntimeError, match="why"):
+        tandem._check_tensor_all(tandem.tensor([True, False]), lambda: "why")
+    with pytest.raises(TypeError):
+        tandem._check_tensor_all(True)
+    tandem._check_is_size(3, max=3)
+    with pytest.raises(RuntimeError):
+        tandem._check_is_size(-1)
 
 
 def test_a_power_mean_pool():

@@ -376,3 +376,63 @@ def test_pruning_of_several_parameters_together():
 def test_pruning_errors(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+# ---- what is taken as it is meant -----------------------------------------------------------------------------------
+
+
+def test_sizes_may_be_arrays_of_no_dims():
+    n = np.array(3)
+    assert tandem.ones((n, np.int64(4))).shape == tandem.ones(n, np.int64(4)).shape == (3, 4)
+    assert tandem.ones(12).view(n, -1).shape == tandem.ones(12).reshape((n, -1)).shape == (3, 4)
+    for size in (np.array(3.0), np.array([3])):
+        with pytest.raises(TypeError):
+            tandem.ones((size, 4))
+
+
+def test_elements_may_be_arrays_of_no_dims():
+    x = tandem.tensor(((7, np.array(5)), (np.array(9), 5.0)))
+    assert x.dtype is tandem.float32 and x.tolist() == [[7, 5], [9, 5]]
+    assert tandem.tensor([np.array(1.5), np.array(2)]).dtype is tandem.float64
+    assert tandem.tensor([np.array(True)]).tolist() == [True]
+    with pytest.raises(TypeError, match="not 'list'"):
+        tandem.tensor([[1, 2], [3, [4]]])
+
+
+def test_vectors_of_nothing_are_joined_along_any_dim(mode):
+    nothing = tandem.empty(0)
+    for n, dim in ((1, 2), (2, 1), (3, -2)):
+        assert run_in(mode, lambda n=n, dim=dim: tandem.cat([nothing] * n, dim)).shape == (0,)
+    with pytest.raises(IndexError):
+        tandem.cat([nothing, tandem.ones(1)], 1)
+
+
+def test_draws_of_zeros_and_ones_are_of_any_dtype():
+    p = tandem.tensor([0.0, 1.0, 1.0])
+    for dtype in (tandem.bool, tandem.int32, tandem.float64):
+        out = tandem.empty(3, dtype=dtype)
+        assert tandem.bernoulli(p, out=out) is out and out.tolist() == [0, 1, 1]
+
+
+def test_places_of_a_value_among_its_values(mode):
+    for value in (True, 3, 2.5):
+        found = run_in(mode, lambda v=value: tandem.unique(tandem.tensor(v), return_inverse=True, return_counts=True))
+        assert [t.shape for t in found] == [(1,), (), (1,)] and found[0].item() == value
+
+
+def test_a_grid_of_no_coordinates():
+    assert tandem.histogramdd(tandem.ones(2, 0), []).hist.item() == 0
+    assert tandem.histogramdd(tandem.ones(2, 0), [], density=True).hist.isnan()
+
+
+def test_types_and_texts_of_any_tensor():
+    assert tandem.ones(2).int().type(tandem.Tensor).dtype is tandem.get_default_dtype()
+    x = tandem.empty((), device="meta")
+    assert f"{x}" == repr(x)
+
+
+def test_triangular_solve_into_out():
+    out = tandem.empty(0), tandem.empty(0)
+    A = tandem.tensor([[1.0, 1.0], [0.0, 2.0]])
+    found = tandem.triangular_solve(tandem.tensor([[3.0], [2.0]]), A, out=out)
+    assert found.solution is out[0] and out[0].tolist() == [[2], [1]] and tandem.equal(out[1], A)
