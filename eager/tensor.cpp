@@ -53,7 +53,8 @@ std::int64_t elementsOf(DimsRef shape, DType dtype) {
   if (n == 0)
     for (std::int64_t step = 1, d = std::ssize(shape) - 1; d > 0; --d)
       overflows |= __builtin_mul_overflow(step, std::max<std::int64_t>(shape[d], 1), &step);
-  if (overflows) fail<OutOfMemoryError>("cannot allocate a tensor of shape ", shapeText(shape), ": its size overflows");
+  if (overflows)
+    fail<OutOfMemoryError>("cannot allocate a tensor of shape ", shapeText(shape), ": its size overflows int64");
   return n;
 }
 

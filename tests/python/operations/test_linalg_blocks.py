@@ -218,7 +218,7 @@ def test_least_squares(shape):
     batch = tandem.stack([full, deficient])
     found = linalg.lstsq(batch, matrix(2, m, 3, seed=4))
     assert found.rank.tolist() == [min(m, n), 7]
-    assert linalg.lstsq(full, matrix(4, m, 3, seed=6)).solution.shape == (4, n, 3)
+    assert linalg.lstsq(full.expand(4, m, n), matrix(4, m, 3, seed=6)).solution.shape == (4, n, 3)
 
 
 def test_least_squares_of_nothing():
