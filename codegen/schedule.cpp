@@ -124,12 +124,12 @@ std::vector<std::size_t> Schedule::varyingBehind(const std::vector<std::size_t>&
   return ids;
 }
 
-std::vector<std::size_t> Schedule::handedOn(int stage) const {
+std::vector<std::size_t> Schedule::handedOn(int stage, const std::vector<std::size_t>& known) const {
   std::vector<std::size_t> wanted;
   for (int later = stage + 1; later < stages(); ++later) {
     for (std::size_t id : targets(later)) wanted.push_back(id);
   }
-  const std::vector<std::size_t> computed = varyingBehind(targets(stage));
+  const std::vector<std::size_t> computed = varyingBehind(targets(stage), known);
   std::vector<bool> here(values_.size(), false);
   for (std::size_t id : computed) here[id] = true;
   std::vector<bool> startedFrom(values_.size(), false);

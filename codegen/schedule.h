@@ -39,9 +39,9 @@ class Schedule {
   /// the `known` ones and what only these depend on.
   [[nodiscard]] std::vector<std::size_t> varyingBehind(const std::vector<std::size_t>& targets,
                                                        const std::vector<std::size_t>& known = {}) const;
-  /// The steps' values that the pass of `stage` computes and later passes start from, in order of computation: where
-  /// all of them are known, nothing that this pass computed is computed again.
-  [[nodiscard]] std::vector<std::size_t> handedOn(int stage) const;
+  /// The steps' values that the pass of `stage`, where the `known` ones are, computes and later passes start from, in
+  /// order of computation: where all of them are known, nothing that this pass computed is computed again.
+  [[nodiscard]] std::vector<std::size_t> handedOn(int stage, const std::vector<std::size_t>& known) const;
   /// A value that the last reduction over the row computes and all that the one elementwise output needs beside
   /// row-uniform ones, as the exponentials of a softmax: the output's memory can carry it from one pass to the next.
   struct Carried {

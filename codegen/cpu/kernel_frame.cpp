@@ -310,9 +310,9 @@ std::vector<std::size_t> KernelFrame::worthKeeping(int stage, std::vector<std::s
   const std::size_t before = kept.size();
   std::size_t bytes = 0;
   for (std::size_t k : kept) bytes += itemSize(schedule.value(k).dtype);
-  for (std::size_t id : schedule.handedOn(stage)) {
+  for (std::size_t id : schedule.handedOn(stage, kept)) {
     const DType t = schedule.value(id).dtype;
-    if (bytes + itemSize(t) > kMostKept || t == DType::Bool || isHalf(t) || llvm::is_contained(kept, id)) continue;
+    if (bytes + itemSize(t) > kMostKept || t == DType::Bool || isHalf(t)) continue;
     auto known = [&](const Point&) {
       for (std::size_t k : kept) setValue(k, b.constant(schedule.value(k).dtype, lanes, 0));
     };

@@ -4,5 +4,5 @@
 #pragma once
 
 namespace tandem {
-inline constexpr const char* kGeneratorVersion = "15";
+inline constexpr const char* kGeneratorVersion = "16";
 }  // namespace tandem

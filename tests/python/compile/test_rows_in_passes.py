@@ -33,13 +33,27 @@ def norm_gelu_gradient(x, w):
     return tandem.autograd.grad(y, (x, w), y.detach() * 0.3)
 
 
+def stored_from_between(x, w):
+    """What one pass made of cheap steps is stored at last, when later passes start from what was made of it."""
+    first = x * w
+    second = first + first.sum(-1, keepdim=True) * 0.7
+    third = (second / 37) + (second / 37)
+    fourth = (third + third.sum(-1, keepdim=True) * 0.7) * w + 1
+    fifth = (fourth + fourth) * w + 1
+    sixth = (fifth + fifth.sum(-1, keepdim=True) * 0.7) / 37
+    seventh = sixth + sixth
+    return second, fourth, (seventh + seventh.sum(-1, keepdim=True) * 0.7) * w + 1, third, sixth
+
+
 def of_integers(x, w):
     n = (x * 100).to(tandem.int64)
     m = (n * n + 7) // (n.abs() + 3) % 11 - (n // 5) * (n % 3)
     return m - m.amax(-1, keepdim=True), m.sum(-1), m > 0
 
 
-@pytest.mark.parametrize("function", [weighted_spread, in_three_passes, norm_gelu_gradient, of_integers])
+@pytest.mark.parametrize(
+    "function", [weighted_spread, in_three_passes, norm_gelu_gradient, stored_from_between, of_integers]
+)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_row_in_passes_has_the_bits_of_its_steps(function, dtype):
     compiled = tandem.compile(function)
@@ -51,3 +65,52 @@ def test_a_row_in_passes_has_the_bits_of_its_steps(function, dtype):
             expected, found = function(x, values[rows]), compiled(x, values[rows])
             for one, other in zip(expected, found, strict=True):
                 assert_same_bits(other, one)
+
+
+def random_rows(seed):
+    """A chain of steps and reductions over rows: of the values some are costly, some taken again later, some stored."""
+
+    def function(x, w):
+        choose = np.random.default_rng(seed)
+        values, uniform = [x, x * w], []
+
+        def pick():
+            return values[-1 - min(int(choose.geometric(0.3)) - 1, len(values) - 1)]
+
+        for _ in range(choose.integers(6, 22)):
+            a, b = pick(), pick()
+            kind = choose.integers(9)
+            if kind == 0:
+                uniform.append(a.sum(-1, keepdim=True) / 50)
+                made = a + uniform[-1]
+            elif kind == 1:
+                uniform.append(b.amax(-1, keepdim=True))
+                made = a - uniform[-1]
+            elif kind == 2 and uniform:
+                made = a * uniform[int(choose.integers(len(uniform)))]
+            elif kind == 3:
+                made = tandem.special.ndtr(a)
+            elif kind == 4:
+                made = tandem.exp(-a.square())
+            elif kind == 5:
+                made = tandem.tanh(a) * b
+            else:
+                made = (a + b) * 0.5 if kind == 6 else a * w - b if kind == 7 else a.clamp(-3, 3)
+            values.append(made)
+        stored = [values[int(i)] for i in choose.integers(2, len(values), choose.integers(1, 4))]
+        return [*stored, values[-1], values[-1].sum(-1), *uniform[-1:]]
+
+    return function
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_rows_have_the_bits_of_their_steps(seed):
+    function = random_rows(seed)
+    compiled = tandem.compile(function)
+    dtype = [tandem.float32, tandem.float64, tandem.bfloat16][seed % 3]
+    for rows, length in ((40, 3), (600, 5), (20, 16), (9, 40), (5, 300), (2, 5000)):
+        numbers = tandem.tensor(np.random.default_rng(seed).standard_normal((rows + 1, length))).to(dtype)
+        for expected, found in zip(
+            function(numbers[:rows], numbers[rows]), compiled(numbers[:rows], numbers[rows]), strict=True
+        ):
+            assert_same_bits(found, expected)
