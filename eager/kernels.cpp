@@ -92,8 +92,7 @@ class KeyWriter {
 };
 
 /// Writes what a call has for kernels over one inner dim where everything is contiguous and of one shape, or of one
-/// element: into `key`, and from `args` on. Returns the arguments' end; null where it is not so. A call that is not
-/// inlined costs `a + b` a thirtieth.
+/// element: into `key`, and from `args` on. Returns the arguments' end; null where it is not so.
 [[gnu::always_inline]] inline std::int64_t* writeFlat(KeyWriter& key, Operands operands, std::span<const Tensor> outs,
                                                       std::int64_t* args) {
   const std::int64_t n = outs[0].numel();
