@@ -119,14 +119,12 @@ class KeyWriter {
   return args;
 }
 
-[[gnu::always_inline]] inline const Kernel& flatKernel(const CallKey& key, const OpFacts& op, Operands operands,
-                                                       Attrs attrs, std::span<const Tensor> outs) {
-  return kernelFor(key, [&] {
-    SmallVector<Access, CallKey::kMost> access;
-    for (const auto& o : operands)
-      if (o.isTensor()) access.push_back(flatAccess(o.tensor(), outs[0].numel()));
-    return buildPointwise(op, operands, attrs, outs, access, Access::Unit, 0);
-  });
+/// What a call over one inner dim is run by, where the thread does not remember it.
+const Kernel* buildFlat(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
+  SmallVector<Access, CallKey::kMost> access;
+  for (const auto& o : operands)
+    if (o.isTensor()) access.push_back(flatAccess(o.tensor(), outs[0].numel()));
+  return buildPointwise(op, operands, attrs, outs, access, Access::Unit, 0);
 }
 
 using FlatArgs = std::array<std::int64_t, 1 + 2 * CallKey::kMost>;
@@ -137,7 +135,7 @@ bool runFlat(const OpFacts& op, Operands operands, Attrs attrs, std::span<const 
   FlatArgs args;
   if (writeFlat(key, operands, outs, args.data()) == nullptr) return false;
   const Device device = outs[0].device();
-  const Kernel& kernel = flatKernel(key.finish(attrs, 0, device), op, operands, attrs, outs);
+  const Kernel& kernel = kernelFor(key.finish(attrs, 0, device), [&] { return buildFlat(op, operands, attrs, outs); });
   LongWork away(args[0]);
   launch(device, kernel, args.data(), {args[0], 1});
   return true;
@@ -286,7 +284,7 @@ FlatRows::FlatRows(const OpFacts& op, std::span<const Operand> operands, std::sp
   if (end == nullptr) return;
   width_ = static_cast<std::size_t>(end - args.data());
   key_ = key.finish({}, 0, device_);
-  kernel_ = &flatKernel(key_, op, operands, {}, outs);
+  kernel_ = &kernelFor(key_, [&] { return buildFlat(op, operands, {}, outs); });
 }
 
 std::uint32_t FlatRows::numbersOf(std::span<const Operand> operands) {

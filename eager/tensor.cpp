@@ -44,16 +44,20 @@ void* Tensor::data() const {
   return addressOf(*this);
 }
 
+/// What has no elements has strides all the same.
+static bool stridesOverflow(DimsRef shape) {
+  bool overflows = false;
+  for (std::int64_t step = 1, d = std::ssize(shape) - 1; d > 0; --d)
+    overflows |= __builtin_mul_overflow(step, std::max<std::int64_t>(shape[d], 1), &step);
+  return overflows;
+}
+
 std::int64_t elementsOf(DimsRef shape, DType dtype) {
   std::int64_t n = 1, bytes = 0;
   bool overflows = false;
   for (auto s : shape) overflows |= __builtin_mul_overflow(n, s, &n);
   overflows |= __builtin_mul_overflow(n, static_cast<std::int64_t>(itemSize(dtype)), &bytes);
-  // What has no elements has strides all the same.
-  if (n == 0)
-    for (std::int64_t step = 1, d = std::ssize(shape) - 1; d > 0; --d)
-      overflows |= __builtin_mul_overflow(step, std::max<std::int64_t>(shape[d], 1), &step);
-  if (overflows)
+  if (overflows || (n == 0 && stridesOverflow(shape)))
     fail<OutOfMemoryError>("cannot allocate a tensor of shape ", shapeText(shape), ": its size overflows int64");
   return n;
 }
