@@ -97,13 +97,19 @@ bool Schedule::isReduce(std::size_t id) const {
   return id >= firstStep_ && signature_.steps[id - firstStep_].kind == KernelStep::Kind::Reduce;
 }
 
+std::vector<std::size_t> Schedule::outputs(int stage) const {
+  std::vector<std::size_t> outputs;
+  if (stage != storeStage_ || signature_.kind == KernelKind::Partial) return outputs;
+  for (std::size_t o = 0; o < signature_.outputs.size(); ++o) {
+    if (signature_.outputs[o].operand.access != Access::Zero) outputs.push_back(o);
+  }
+  return outputs;
+}
+
 std::vector<std::size_t> Schedule::targets(int stage) const {
   std::vector<std::size_t> targets;
   for (std::size_t id : reductions_[stage]) targets.push_back(signature_.steps[id - firstStep_].operands[0]);
-  if (stage != storeStage_) return targets;
-  for (const KernelOutput& output : signature_.outputs) {
-    if (output.operand.access != Access::Zero) targets.push_back(output.value);
-  }
+  for (std::size_t o : outputs(stage)) targets.push_back(signature_.outputs[o].value);
   return targets;
 }
 

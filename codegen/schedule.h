@@ -32,8 +32,9 @@ class Schedule {
   /// Where outputs that move with the inner index are stored: the last stage that reads inputs, because an output may
   /// share its memory with one. -1 where there are none.
   [[nodiscard]] int storeStage() const { return storeStage_; }
-  /// What the pass of `stage` is for: the operands of its reductions, and what the elementwise outputs store where it
-  /// is the one that stores them.
+  /// The elementwise outputs, by number, that the pass of `stage` stores; a Partial kernel has none.
+  [[nodiscard]] std::vector<std::size_t> outputs(int stage) const;
+  /// What the pass of `stage` is for: the operands of its reductions, and what its outputs store.
   [[nodiscard]] std::vector<std::size_t> targets(int stage) const;
   /// The varying (not uniform) values that `targets` depend on, through pointwise steps, in order of computation; not
   /// the `known` ones and what only these depend on.

@@ -42,7 +42,7 @@ struct ConvAttrs {
     return seen(ops::conv2d_weight_grad(grad, x, shape, stride, padding, dilation, groups, cudnn, tf32, channelsLast));
   }
   /// What has the dims of a result, or of its cotangent, with the channels second.
-  [[nodiscard]] Tensor seen(const Tensor& made) const { return channelsLast ? ops::channelsSecond(made) : made; }
+  [[nodiscard]] Tensor seen(const Tensor& made) const { return ops::channelsSecond(made, channelsLast); }
   /// The cotangent, in the dtype of the operands: of a float32 result of half types it has no more digits than they.
   [[nodiscard]] Tensor cotangent(RuleContext& c) const { return seen(ops::toDType(c.grad(), c.inputDType(1))); }
 };

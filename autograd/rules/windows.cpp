@@ -17,9 +17,6 @@ struct PoolAttrs {
         divisor(a.integer()), channelsLast(a.boolean(false)) {}
 };
 
-/// What has the dims of a pool's result, or of its cotangent, with the channels second.
-Tensor seen(const Tensor& made, bool channelsLast) { return channelsLast ? ops::channelsSecond(made) : made; }
-
 struct WindowAttrs {
   DimsRef kernel, dilation, padding, stride;
   explicit WindowAttrs(AttrReader a) : kernel(a.list()), dilation(a.list()), padding(a.list()), stride(a.list()) {}
@@ -43,15 +40,17 @@ void maxPool(RuleContext& c) {
   for (int i = 0; i < 4; ++i) a.list();
   const std::size_t n = a.list().size();
   const bool last = a.boolean(false);
-  c.set(0, seen(ops::max_pool_grad(seen(c.grad(), last), seen(c.output(1), last), lastSizes(c.inputShape(0), n), last),
-                last));
+  c.set(0, ops::channelsSecond(ops::max_pool_grad(ops::channelsSecond(c.grad(), last),
+                                                  ops::channelsSecond(c.output(1), last), lastSizes(c.inputShape(0), n),
+                                                  last),
+                               last));
 }
 
 void maxPoolGrad(RuleContext& c) {
   DimsRef shape = c.inputShape(0);
   AttrReader a = c.attrs();
   std::size_t n = a.list().size();
-  const Tensor g = seen(c.grad(), a.boolean(false));
+  const Tensor g = ops::channelsSecond(c.grad(), a.boolean(false));
   auto dim = static_cast<std::int64_t>(shape.size() - n);
   Dims flat(shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(n));
   flat.push_back(numelOf(lastSizes(shape, n)));
@@ -63,20 +62,20 @@ void maxPoolGrad(RuleContext& c) {
 
 void avgPool(RuleContext& c) {
   PoolAttrs a(c.attrs());
-  const Tensor g = seen(c.grad(), a.channelsLast);
-  c.set(0, seen(ops::avg_pool_grad(g, lastSizes(c.inputShape(0), a.size.size()), a.kernel, a.stride, a.padding, a.size,
-                                   a.countPadding, a.divisor, a.channelsLast),
-                a.channelsLast));
+  const Tensor g = ops::channelsSecond(c.grad(), a.channelsLast);
+  c.set(0, ops::channelsSecond(ops::avg_pool_grad(g, lastSizes(c.inputShape(0), a.size.size()), a.kernel, a.stride,
+                                                  a.padding, a.size, a.countPadding, a.divisor, a.channelsLast),
+                               a.channelsLast));
 }
 
 void avgPoolGrad(RuleContext& c) {
   AttrReader r = c.attrs();
   r.list();
   PoolAttrs a(r);
-  const Tensor g = seen(c.grad(), a.channelsLast);
-  c.set(0,
-        seen(ops::avg_pool_plain(g, a.kernel, a.stride, a.padding, a.size, a.countPadding, a.divisor, a.channelsLast),
-             a.channelsLast));
+  const Tensor g = ops::channelsSecond(c.grad(), a.channelsLast);
+  c.set(0, ops::channelsSecond(
+               ops::avg_pool_plain(g, a.kernel, a.stride, a.padding, a.size, a.countPadding, a.divisor, a.channelsLast),
+               a.channelsLast));
 }
 
 void unfoldWindows(RuleContext& c) {

@@ -184,18 +184,8 @@ class RowLoops {
     }
   }
 
-  /// The elementwise outputs stored in `stage`.
-  std::vector<std::size_t> outputsOf(int stage) const {
-    std::vector<std::size_t> outputs;
-    if (stage != schedule_.storeStage() || f_.signature.kind == KernelKind::Partial) return outputs;
-    for (std::size_t o = 0; o < f_.signature.outputs.size(); ++o) {
-      if (f_.signature.outputs[o].operand.access != Access::Zero) outputs.push_back(o);
-    }
-    return outputs;
-  }
-
   void emitPointwise(int stage, mlir::Value from, mlir::Value to, const std::vector<Kept>& taken) {
-    const std::vector<std::size_t> outputs = outputsOf(stage);
+    const std::vector<std::size_t> outputs = schedule_.outputs(stage);
     const std::vector<std::size_t> ids = schedule_.varyingBehind(schedule_.targets(stage), valuesOf(taken));
     auto load = [&](const Point& point) { loadKept(taken, point); };
     f_.overRange(from, to, f_.cost(ids, load), [&](const Point& point) {
@@ -314,7 +304,7 @@ class RowLoops {
 
   /// Level 1 over one block of the row: the block's partial results. Also stores what the stage stores.
   Values emitBlock(int stage, mlir::Value block, const std::vector<Running>& running, const std::vector<Kept>& taken) {
-    const std::vector<std::size_t> outputs = outputsOf(stage);
+    const std::vector<std::size_t> outputs = schedule_.outputs(stage);
     const std::vector<std::size_t> ids = schedule_.varyingBehind(schedule_.targets(stage), valuesOf(taken));
     const mlir::Value from = f_.mul(block, f_.i64(block_));
     const mlir::Value to = f_.minimum(f_.inner, f_.add(from, f_.i64(block_)));

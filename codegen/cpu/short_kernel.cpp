@@ -58,14 +58,11 @@ class ShortLoops {
   void emitStage(int stage) {
     f_.computeUniform(stage);
     std::vector<const Running*> running;
-    std::vector<std::size_t> outputs;
+    const std::vector<std::size_t> outputs = schedule_.outputs(stage);
     const std::vector<std::size_t> targets = schedule_.targets(stage);
     if (targets.empty()) return;
     for (const Running& r : running_) {
       if (r.stage == stage) running.push_back(&r);
-    }
-    for (std::size_t o = 0; stage == schedule_.storeStage() && o < f_.signature.outputs.size(); ++o) {
-      if (isElementwise(o)) outputs.push_back(o);
     }
 
     // As in a Row kernel, but the values always fit beside each other.

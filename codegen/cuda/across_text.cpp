@@ -50,7 +50,7 @@ class AcrossLoops {
     enterAlong();
     for (int stage = 0; stage < schedule_.stages(); ++stage) {
       k_.computeUniform(stage);
-      const std::vector<std::size_t> outputs = outputsOf(k_, stage);
+      const std::vector<std::size_t> outputs = schedule_.outputs(stage);
       if (!schedule_.reductions(stage).empty())
         writeReductions(stage, outputs);
       else if (!outputs.empty())

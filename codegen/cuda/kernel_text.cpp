@@ -57,15 +57,6 @@ void finish(KernelText& kernel, const std::vector<Running>& running) {
   for (const Running& r : running) kernel.setValue(r.id, r.combiner.leave(kernel.b, {r.total, r.combiner.type()}));
 }
 
-std::vector<std::size_t> outputsOf(const KernelText& kernel, int stage) {
-  std::vector<std::size_t> outputs;
-  const KernelSignature& s = kernel.signature;
-  if (stage != kernel.schedule.storeStage() || s.kind == KernelKind::Partial) return outputs;
-  for (std::size_t o = 0; o < s.outputs.size(); ++o)
-    if (s.outputs[o].operand.access != Access::Zero) outputs.push_back(o);
-  return outputs;
-}
-
 Text identity(TextBuilder& b, const Combiner& combiner) {
   if (combiner.isIntegral()) return b.intConstant(combiner.type(), combiner.identityBits());
   return b.constant(combiner.type(), combiner.identityValue());

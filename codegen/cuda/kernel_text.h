@@ -110,8 +110,6 @@ struct Running {
 std::vector<Running> reductionsOf(const KernelText& kernel, int stage);
 /// Has their results be the values of their steps.
 void finish(KernelText& kernel, const std::vector<Running>& running);
-/// The elementwise outputs stored in `stage`.
-std::vector<std::size_t> outputsOf(const KernelText& kernel, int stage);
 
 /// The identity of a reduction, and what reducing no element gives.
 Text identity(TextBuilder& b, const Combiner& combiner);

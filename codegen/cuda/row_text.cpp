@@ -34,7 +34,7 @@ class RowLoops {
                  "a reduction in a kernel without rows: ", k_.signature.text());
     k_.enterRow({}, "");
     k_.computeUniform(0);
-    const std::vector<std::size_t> outputs = outputsOf(k_, 0);
+    const std::vector<std::size_t> outputs = schedule_.outputs(0);
     const int width = k_.widthFor(outputs);
     b_.statement("const long long threads = (long long)gridDim.x * blockDim.x");
     b_.open(strcat("for (long long i = begin + ((long long)blockIdx.x * blockDim.x + threadIdx.x) * ", width,
@@ -46,7 +46,7 @@ class RowLoops {
 
   /// Rows without reductions: every thread takes a chunk of one.
   void writeChunks() {
-    const std::vector<std::size_t> outputs = outputsOf(k_, schedule_.storeStage());
+    const std::vector<std::size_t> outputs = schedule_.outputs(schedule_.storeStage());
     const int width = widthInRow(outputs);
     b_.statement(strcat("const long long chunks = (n + ", width - 1, ") / ", width));
     b_.statement("const long long threads = (long long)gridDim.x * blockDim.x");
@@ -140,7 +140,7 @@ class RowLoops {
 
   /// A pass over the row that only stores.
   void writePass(int stage) {
-    const std::vector<std::size_t> outputs = outputsOf(k_, stage);
+    const std::vector<std::size_t> outputs = schedule_.outputs(stage);
     const int width = k_.widthFor(outputs);
     b_.open(strcat("for (long long i = (long long)threadIdx.x * ", width, "; i < n; i += (long long)blockDim.x * ",
                    width, ")"));
@@ -214,11 +214,8 @@ class RowLoops {
 
   /// Level 1 over `block` of the row: its partial result, in every lane. Also stores what the stage stores.
   void writeBlock(int stage, const std::vector<Running>& running) {
-    const std::vector<std::size_t> outputs = outputsOf(k_, stage);
-    std::vector<std::size_t> targets;
-    for (const Running& r : running) targets.push_back(r.operand);
-    for (std::size_t o : outputs) targets.push_back(k_.signature.outputs[o].value);
-    const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
+    const std::vector<std::size_t> outputs = schedule_.outputs(stage);
+    const std::vector<std::size_t> ids = schedule_.varyingBehind(schedule_.targets(stage));
     b_.statement("const long long to = least(n, (block + 1) * 4096)");
     b_.line(strcat("#pragma unroll ", k_.cost(ids) <= kCheapBody ? 4 : 1));
     b_.open("for (long long i = block * 4096 + lane; i < to; i += 32)");

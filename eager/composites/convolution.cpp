@@ -112,7 +112,7 @@ struct Conv {
   }
 
  private:
-  [[nodiscard]] Tensor seen(const Tensor& made) const { return channelsLast ? channelsSecond(made) : made; }
+  [[nodiscard]] Tensor seen(const Tensor& made) const { return channelsSecond(made, channelsLast); }
   [[nodiscard]] bool allowsTf32(const Tensor& x) const { return x.dtype() == DType::Float32 && flags.convolutionTf32; }
   static Dims planar(const Dims& list, std::int64_t none) {
     return list.size() == 1 ? Dims{none, list[0]} : Dims(list.end() - 2, list.end());

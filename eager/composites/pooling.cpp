@@ -57,7 +57,7 @@ Tensor average(const Tensor& x, std::size_t n, DimsRef kernel, DimsRef stride, D
                bool countPadding, std::int64_t divisor) {
   const bool last = n == 2 && lies(x, n);
   const Tensor y = avg_pool_plain(x, kernel, stride, padding, size, countPadding, divisor, last);
-  return last ? channelsSecond(y) : y;
+  return channelsSecond(y, last);
 }
 
 std::vector<Tensor> maxima(const char* op, std::size_t n, const Tensor& x, DimsRef kernel, const Given& stride,
@@ -73,7 +73,7 @@ Tensor maximaAlone(const char* op, std::size_t n, const Tensor& x, DimsRef kerne
   Windows w(op, n, x, kernel, stride, padding, dilation, ceilMode);
   const bool last = lies(x, n);
   const Tensor y = max_pool_values(x, w.kernel, w.stride, w.padding, w.dilation, w.size, last);
-  return last ? channelsSecond(y) : y;
+  return channelsSecond(y, last);
 }
 
 Tensor means(const char* op, std::size_t n, const Tensor& x, DimsRef kernel, const Given& stride, DimsRef padding,

@@ -49,5 +49,7 @@ inline Tensor channelsSecond(const Tensor& images) {
   y.impl()->viewBase = nullptr;
   return y;
 }
+/// The same where they are so at all.
+inline Tensor channelsSecond(const Tensor& images, bool areLast) { return areLast ? channelsSecond(images) : images; }
 
 }  // namespace tandem::ops
