@@ -48,6 +48,13 @@ template <class B>
 Val<B> unitFloat(const Val<B>& high, const Val<B>& low, DType t) {
   return t == DType::Float64 ? unitFloat64(high, low) : unitFloat32(high);
 }
+/// [0, 1) in the numbers of the dtype: as many bits of a word as it holds, so that none is rounded up to 1.
+template <class B>
+Val<B> unitOf(const Val<B>& high, const Val<B>& low, DType t) {
+  const int bits = t == DType::Float16 ? 11 : t == DType::BFloat16 ? 8 : 24;
+  if (bits == 24) return unitFloat(high, low, t);
+  return (high >> (32 - bits)).cast(DType::Int32).cast(DType::Float32) * (1.0 / (1 << bits));
+}
 /// The high 64 bits of a 64 x 64 bit unsigned product.
 template <class B>
 Val<B> mulHigh(const Val<B>& x, const Val<B>& y) {
@@ -67,11 +74,11 @@ std::array<typename B::V, 4> philox(B& b, typename B::V seed, typename B::V offs
           b.cast(w[3].v, DType::Int32)};
 }
 
-/// Uniform in [0, 1), Float32 (multiples of 2^-24) or Float64 (of 2^-53).
+/// Uniform in [0, 1): multiples of 2^-24, in Float64 of 2^-53, in half types of what they have evenly below 1.
 template <class B>
 typename B::V uniform(B& b, DType t, typename B::V seed, typename B::V offset, typename B::V index) {
   auto w = detail::philoxWords(detail::Val(b, seed), detail::Val(b, offset), detail::Val(b, index));
-  return detail::unitFloat(w[0], w[1], t).v;
+  return detail::unitOf(w[0], w[1], t).v;
 }
 
 /// Standard normal, by Box and Muller: sqrt(-2 log u) cos(2 pi v) with u in (0, 1].

@@ -4,7 +4,7 @@
 
 def : Random<"uniform_plain", "Scalar seed, Scalar offset, int[] size, dtype dtype"> {
   let forms = ["hidden"];
-  let body = [(uniform $type, $seed, $offset, $index)];
+  let body = [(uniform $dtype, $seed, $offset, $index)];
   let differentiable = 0;
   let summary = "Uniform on [0, 1).";
   let samples = "none";

@@ -25,6 +25,19 @@ void needRange(DType dtype, double from, double to) {
            ", and their distance too");
 }
 
+/// The largest number of a half type below `bound`; infinity for other dtypes, whose draws reach it next to never.
+double largestBelow(double bound, DType dtype) {
+  if (dtype != DType::Float16 && dtype != DType::BFloat16) return HUGE_VAL;
+  const bool wide = dtype == DType::BFloat16;
+  const int bits = wide ? 8 : 11, least = wide ? -133 : -24;
+  int exponent = least;
+  const double fraction = std::frexp(bound, &exponent);
+  auto step = [&](int e) { return std::ldexp(1.0, std::max(e - bits, least)); };
+  const double held = std::floor(bound / step(exponent)) * step(exponent);
+  if (held < bound) return held;
+  return bound - step(fraction == 0.5 ? exponent - 1 : bound == 0 ? least : exponent);
+}
+
 constexpr ParamSpec uniformParams[] = {
     kSelf, {"from", P::Float, true, false}, {"to", P::Float, true, false}, {"generator", P::Generator, true, true}};
 constexpr Signature uniformSigs[] = {{"uniform_", uniformParams, [](ParsedArgs& a) -> PyObject* {
@@ -37,7 +50,10 @@ constexpr Signature uniformSigs[] = {{"uniform_", uniformParams, [](ParsedArgs& 
                                         }
                                         needRange(t.dtype(), low, high);
                                         Tensor u = ops::rand(t.shape(), a.generator(3), t.dtype());
-                                        ops::assign(t, ops::add(ops::mul(u, high - low), low));
+                                        Tensor drawn = ops::add(ops::mul(u, high - low), low);
+                                        const double last = largestBelow(high, t.dtype());
+                                        const bool rounds = low <= last && last < high;
+                                        ops::assign(t, rounds ? ops::clamp_max(drawn, last) : drawn);
                                         return a.self();
                                       }}};
 constexpr ParamSpec normalParams[] = {

@@ -328,3 +328,23 @@ def test_products_of_every_half_number_with_one(dtype, more):
         found = (one @ x[None])[0]
         assert found.isnan().equal(wanted.isnan())
         assert_same_bits(found.nan_to_num(7.0), wanted.nan_to_num(7.0))
+
+
+# ---- random numbers --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.bfloat16])
+def test_uniform_numbers_stay_below_their_end(dtype, mode):
+    """Also where the number just below it, of a wider type, would be rounded to it."""
+    steps = 2048 if dtype is tandem.float16 else 256
+    tandem.manual_seed(0)
+    x = run_in(mode, lambda: tandem.rand(100_000, dtype=dtype)).to(tandem.float64)
+    assert x.min() == 0 and x.max() == 1 - 1 / steps
+    assert (x * steps == (x * steps).round()).all() and x.unique().numel() == steps
+    assert abs(x.mean().item() - 0.5 * (1 - 1 / steps)) < 0.005
+    for low, high in ((0.5, 0.75), (-9, 9), (1, 2), (-1, 0), (-4, -2), (0, 1e-7), (0, 0.1)):
+        y = run_in(mode, lambda low=low, high=high: tandem.empty(50_000, dtype=dtype).uniform_(low, high))
+        y = y.to(tandem.float64)
+        held = tandem.tensor(low, dtype=dtype).item()
+        assert y.min() >= min(low, held) and y.max() < high, (low, high)
+    assert (tandem.empty(3, dtype=dtype).uniform_(2, 2) == 2).all()
