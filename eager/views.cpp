@@ -72,7 +72,11 @@ Tensor view(const Tensor& x, DimsRef size) {
 Tensor reshape(const Tensor& x, DimsRef size) {
   Dims shape = inferSize("reshape", size, x.numel());
   Dims strides;
-  if (!viewStrides(x.shape(), x.strides(), shape, strides)) return view(clone(x), shape);
+  if (!viewStrides(x.shape(), x.strides(), shape, strides)) {
+    Tensor copied = view(clone(x), shape);
+    copied.impl()->viewBase = nullptr;  // no one else has the copy
+    return copied;
+  }
   AttrWriter w;
   w.list(shape);
   return applyView(OpCode::view, x, shape, strides, offsetOf(x), w.span());

@@ -204,7 +204,7 @@ void Session::adopt(const Tensor& t) {
 }
 
 Tensor Session::fresh(ValueRef value, const TensorMeta& meta) {
-  const std::int64_t elements = numelOf(meta.shape);
+  const std::int64_t elements = elementsOf(meta.shape, meta.dtype);
   const std::int64_t bytes = elements * static_cast<std::int64_t>(itemSize(meta.dtype));
   auto* s = new Storage(Storage::PendingTag{}, static_cast<std::size_t>(bytes), trace_.device);
   Tensor t(new TensorImpl(s, meta.dtype, meta.shape, elements));

@@ -316,6 +316,7 @@ Tensor isclose(const Tensor& x, const Tensor& y, double rtol, double atol, bool 
   FusedScope fused(x);
   Tensor same = eq(x, y);
   if (equalNan) same = logical_or(same, logical_and(isnan(x), isnan(y)));
+  if (rtol == 0 && atol == 0) return same;
   Tensor fx = isFloating(x.dtype()) ? x : toDType(x, DType::Float64);
   Tensor fy = isFloating(y.dtype()) ? y : toDType(y, DType::Float64);
   Tensor near = le(abs(sub(fx, fy)), add(mul(abs(fy), rtol), atol));

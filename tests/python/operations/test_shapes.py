@@ -227,6 +227,8 @@ TOP = 2**62
         (lambda: tandem.cat([tandem.zeros(0, TOP)] * 3, 1), "overflow int64"),
         (lambda: tandem.cat([tandem.zeros(TOP, 0)] * 2), "overflow int64"),
         (lambda: tandem.zeros(0, 2**40, 2**40).flatten(1), "overflows int64"),
+        (lambda: tandem.linspace(0, 1, TOP), "overflows int64"),
+        (lambda: tandem.logspace(0, 1, TOP), "overflows int64"),
         (lambda: F.max_pool1d(tandem.zeros(1, 1, 4), 5, dilation=TOP), "overflows int64"),
         (lambda: F.conv1d(tandem.zeros(1, 1, 4), tandem.zeros(1, 1, 5), dilation=TOP), "overflows int64"),
         (lambda: F.conv_transpose1d(tandem.zeros(1, 1, 5), tandem.zeros(1, 1, 1), stride=TOP), "overflows int64"),
@@ -284,3 +286,15 @@ def test_a_number_is_its_own_transpose():
         tandem.ones(2).adjoint()
     with pytest.raises(IndexError, match="has no dimensions"):
         x.unbind()
+
+
+def test_a_reshape_that_copies_is_no_view(mode):
+    x = tandem.arange(6.0).reshape(2, 3)
+    assert run_in(mode, lambda: x.reshape(6))._base is not None
+    for copy in (lambda: x.t().reshape(6), lambda: x.t().flatten()):
+        assert run_in(mode, copy)._base is None
+    tracked = tandem.ones(2, 3, requires_grad=True)
+    y = tracked.t().reshape(6)
+    y.mul_(tandem.arange(6.0))
+    y.sum().backward()
+    assert tracked.grad.tolist() == [[0, 2, 4], [1, 3, 5]]

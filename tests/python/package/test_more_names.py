@@ -477,3 +477,24 @@ def test_attributes_by_which_tools_know_modules():
     assert (conv.transposed, conv.output_padding) == (False, (0, 0))
     assert (back.transposed, back.output_padding) == (True, (1,))
     assert nn.ZeroPad2d(1).value == 0 and nn.UpsamplingNearest2d(2).name == "UpsamplingNearest2d"
+
+
+def test_what_can_be_compared():
+    close = tandem.testing.assert_close
+    for actual, expected in ((tandem.ones(2), np.ones(2, np.float32)), ([tandem.ones(2)], tandem.ones(1, 2))):
+        with pytest.raises(TypeError, match="No comparison pair"):
+            close(actual, expected)
+    close(tandem.nn.Parameter(tandem.ones(2)), tandem.ones(2))
+    close([tandem.ones(2)], (tandem.ones(2),))
+    close(1 + 1j, complex(1, 1 + 1e-9))
+    close(complex(1, float("nan")), complex(1, float("nan")), equal_nan=True)
+    with pytest.raises(AssertionError, match="Scalars are not close"):
+        close(1 + 1j, 1 + 2j)
+    close(tandem.empty(2, device="meta"), tandem.empty(2, device="meta"))
+    with pytest.raises(AssertionError, match="'shape' do not match"):
+        close(tandem.empty(2, device="meta"), tandem.empty(3, device="meta"))
+    large = tandem.tensor([2**53, 50_000_000])
+    assert tandem.isclose(large, large + 1, rtol=0, atol=0).tolist() == [False, False]
+    assert tandem.isclose(large, large + 1).tolist() == [True, True]
+    make = functools.partial(tandem.testing.make_tensor, dtype=tandem.float64, device="cpu")
+    assert make((2,), low=-(2**1030), high=2**1030).isfinite().all()
