@@ -2,9 +2,10 @@
 
 The file is: 8 bytes, the header's length (little endian) · the header, JSON that gives each member's dtype, shape and
 range of bytes · the bytes. `__metadata__` in the header holds under "tandem" the tree of dicts, lists, tuples, scalars,
-strings and None as JSON, in which a tensor is a member's name with strides, offset and whether it requires grad. A
-member is a whole storage's used part, flat, so tensors that shared storage share it again after loading. Any reader of
-safetensors can open the file; a file without the tree loads as a flat dict.
+strings and None as JSON, in which a tensor is a member's name with strides, offset, whether it requires grad, its
+attributes and the name of its class (one on the device meta has no member). A member is a whole storage's used part,
+flat, so tensors that shared storage share it again after loading. Any reader of safetensors can open the file; a file
+without the tree loads as a flat dict.
 
 An object that is no plain value is a member of bytes, its pickle. Nothing of a file is executed, unless `load` is told
 to read such objects. Writing goes to a temporary file beside the target, is synced, and is renamed over it.
@@ -12,7 +13,7 @@ to read such objects. Writing goes to a temporary file beside the target, is syn
 
 from __future__ import annotations
 
-import contextlib
+import importlib
 import json
 import math
 import os
@@ -25,6 +26,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeGuard
 
 import tandem
 from tandem import Tensor
+from tandem._file_options import (
+    add_safe_globals,
+    clear_safe_globals,
+    get_crc32_options,
+    get_safe_globals,
+    safe_globals,
+    set_crc32_options,
+)
 from tandem._files import replace_file
 from tandem._stand_in import lacking_class
 from tandem._support import check_place
@@ -34,7 +43,16 @@ from tandem.nn.parameter import UninitializedBuffer, UninitializedParameter, is_
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+__all__ = [
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_crc32_options",
+    "get_safe_globals",
+    "load",
+    "safe_globals",
+    "save",
+    "set_crc32_options",
+]
 
 #: What `map_location` may be, and how PyTorch's files are pickled.
 MAP_LOCATION: TypeAlias = "Callable[[Any, str], Any] | tandem.device | str | dict[str, str] | None"
@@ -160,7 +178,13 @@ class _Writer:
             record["requires_grad"] = True
         if isinstance(tensor, tandem.nn.Parameter):
             record["parameter"] = True
+        if tensor.__dict__:
+            record["attributes"] = self.encode(dict(tensor.__dict__), f"{path}.attributes")
+        if type(tensor) not in (Tensor, tandem.nn.Parameter):
+            record["class"] = [type(tensor).__module__, type(tensor).__qualname__]
         values = tensor.detach()
+        if values.is_meta:
+            return {"tensor": record | {"device": "meta", "dtype": name}}
         if not values.is_cpu:
             record["device"] = str(values.device)
             values = self._on_host(values)
@@ -390,6 +414,54 @@ class _Reader:
         raise self.error("the tree", f"unknown kind {kind!r}")
 
     def _tensor(self, record: dict[str, Any]) -> Tensor:
+        made = self._without_elements(record) if record.get("device") == "meta" else self._elements(record)
+        wants_grad = bool(record.get("requires_grad"))
+        if "class" in record:
+            tensor: Tensor = Tensor._make_subclass(self._class(record["class"]), made, wants_grad)
+        elif record.get("parameter"):
+            tensor = tandem.nn.Parameter(made, requires_grad=wants_grad)
+        else:
+            tensor = made.requires_grad_() if wants_grad else made
+        if "attributes" in record:
+            attributes = self.decode(record["attributes"])
+            if not isinstance(attributes, dict) or not all(isinstance(name, str) for name in attributes):
+                raise self.error("the tree", "bad attributes of a tensor")
+            tensor.__dict__.update(attributes)
+        place = record.get("device", "cpu")
+        if not isinstance(place, str):
+            raise self.error(f"member {record.get('member')!r}", f"bad device {place!r} in the tree")
+        if place not in ("cpu", "meta"):
+            self.places[id(tensor)] = tensor, place
+        return tensor
+
+    def _class(self, name: Any) -> type:
+        """The class of tensors that a record names: one that the program says is safe, or any of a trusted file."""
+        if not (isinstance(name, list) and len(name) == 2 and all(isinstance(part, str) for part in name)):
+            raise self.error("the tree", f"bad class of a tensor {name!r}")
+        for known in (tandem.nn.Buffer, *get_safe_globals()):
+            if isinstance(known, type) and name == [known.__module__, known.__qualname__]:
+                found: Any = known
+                break
+        else:
+            if not self.unpickle:
+                raise pickle.UnpicklingError(
+                    f"load: {self.where} holds a tensor of the class {'.'.join(name)}. Weights only load failed: use "
+                    "add_safe_globals with the class, or pass weights_only=False if you trust the file"
+                )
+            found = importlib.import_module(name[0])
+            for part in name[1].split("."):
+                found = getattr(found, part)
+        if not (isinstance(found, type) and issubclass(found, Tensor)):
+            raise self.error("the tree", f"{'.'.join(name)} is no class of tensors")
+        return found
+
+    def _without_elements(self, record: dict[str, Any]) -> Tensor:
+        shape, stride, dtype = record.get("shape"), record.get("stride"), record.get("dtype")
+        if not _sizes(shape) or not _sizes(stride) or len(stride) != len(shape) or dtype not in _NAMES:
+            raise self.error("the tree", f"bad layout: shape {shape!r}, stride {stride!r}, dtype {dtype!r}")
+        return tandem.empty_strided(shape, stride, dtype=getattr(tandem, dtype), device="meta")
+
+    def _elements(self, record: dict[str, Any]) -> Tensor:
         base = self.member(record.get("member"))
         what = f"member {record.get('member')!r}"
         shape, stride = record.get("shape"), record.get("stride")
@@ -407,16 +479,6 @@ class _Reader:
             if math.prod(shape) and reach >= base.numel():
                 raise self.error(what, f"shape {shape} with stride {stride} reaches past its {base.numel()} elements")
             tensor = base.as_strided(shape, stride, offset)
-        wants_grad = bool(record.get("requires_grad"))
-        if record.get("parameter"):
-            tensor = tandem.nn.Parameter(tensor, requires_grad=wants_grad)
-        elif wants_grad:
-            tensor = tensor.requires_grad_()
-        place = record.get("device", "cpu")
-        if not isinstance(place, str):
-            raise self.error(what, f"bad device {place!r} in the tree")
-        if place != "cpu":
-            self.places[id(tensor)] = tensor, place
         return tensor
 
 
@@ -521,53 +583,14 @@ class _Mover:
 
 def _moved(value: Any, move: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Tensor):
-        moved = move(value)
-        if isinstance(value, tandem.nn.Parameter) and moved is not value:
-            return tandem.nn.Parameter(moved, requires_grad=value.requires_grad)
+        moved = value if value.is_meta else move(value)
+        if moved is not value and type(value) is not Tensor:
+            moved = Tensor._make_subclass(type(value), moved, value.requires_grad)
+        if moved is not value:
+            moved.__dict__.update(value.__dict__)
         return moved
     if isinstance(value, dict):
         return type(value)((key, _moved(item, move)) for key, item in value.items())
     if isinstance(value, (list, tuple)):
         return type(value)(_moved(item, move) for item in value)
     return value
-
-
-# ---- PyTorch's lists of classes that files may name ------------------------------------------------------------------
-
-
-def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Does nothing: files name no classes.
-
-    >>> import tandem
-    >>> tandem.serialization.add_safe_globals([dict])
-    """
-
-
-def get_safe_globals() -> list[Any]:
-    """An empty list: files name no classes.
-
-    >>> import tandem
-    >>> tandem.serialization.get_safe_globals()
-    []
-    """
-    return []
-
-
-def clear_safe_globals() -> None:
-    """Does nothing: files name no classes.
-
-    >>> import tandem
-    >>> tandem.serialization.clear_safe_globals()
-    """
-
-
-class safe_globals(contextlib.nullcontext[None]):  # noqa: N801
-    """A `with` block that changes nothing: files name no classes.
-
-    >>> import tandem
-    >>> with tandem.serialization.safe_globals([dict]):
-    ...     pass
-    """
-
-    def __init__(self, safe_globals: list[Any]) -> None:
-        super().__init__()

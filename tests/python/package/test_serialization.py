@@ -316,3 +316,64 @@ def test_lazy_modules_have_no_shapes_in_files(tmp_path):
     norm = tandem.nn.LazyBatchNorm1d()
     tandem.save(norm.state_dict(), tmp_path / "state")
     assert isinstance(tandem.load(tmp_path / "state")["running_mean"], tandem.nn.UninitializedBuffer)
+
+
+class Marked(tandem.Tensor):
+    """A class of tensors that files name."""
+
+
+def test_attributes_of_tensors_are_saved():
+    x = tandem.arange(6.0)
+    x.name, x.parts = "all", {"n": 2, "t": tandem.ones(2)}
+    y = x[2:]
+    y.name = "some"
+    p = nn.Parameter(tandem.ones(2))
+    p.decay = False
+    read_x, read_y, read_p = round_trip([x, y, p])
+    assert (read_x.name, read_y.name, read_p.decay) == ("all", "some", False)
+    assert read_x.parts["n"] == 2 and read_x.parts["t"].tolist() == [1, 1]
+    assert type(read_p) is nn.Parameter and not read_y.__dict__.keys() - {"name"}
+    read_x[2] = 9
+    assert read_y[0] == 9
+    assert read_x.tolist() == [0, 1, 9, 3, 4, 5]
+
+
+def test_classes_of_tensors_are_saved_by_name():
+    x = tandem.ones(2).as_subclass(Marked)
+    x.name = "one"
+    with pytest.raises(pickle.UnpicklingError, match="Marked.*add_safe_globals"):
+        round_trip(x)
+    with tandem.serialization.safe_globals([Marked]):
+        read = round_trip({"x": x})["x"]
+    assert type(read) is Marked and read.name == "one" and read.tolist() == [1, 1]
+    stream = io.BytesIO()
+    tandem.save(x, stream)
+    for location in (None, "cpu", lambda t, place: t * 2):
+        stream.seek(0)
+        read = tandem.load(stream, map_location=location, weights_only=False)
+        assert type(read) is Marked and read.name == "one"
+    forged = stream.getvalue().replace(b"Marked", b"pytest")
+    with pytest.raises(RuntimeError, match="is no class of tensors"):
+        tandem.load(io.BytesIO(forged), weights_only=False)
+
+
+def test_tensors_without_elements_are_saved():
+    model = nn.Linear(2, 3, device="meta", dtype=tandem.bfloat16)
+    state = round_trip(model.state_dict())
+    assert {name: (t.device.type, tuple(t.shape), t.dtype) for name, t in state.items()} == {
+        "weight": ("meta", (3, 2), tandem.bfloat16),
+        "bias": ("meta", (3,), tandem.bfloat16),
+    }
+    stream = io.BytesIO()
+    tandem.save([tandem.empty(2, 3, device="meta").t(), model.weight], stream)
+    stream.seek(0)
+    turned, weight = tandem.load(stream, map_location="cpu")
+    assert turned.is_meta and turned.stride() == (1, 3)
+    assert type(weight) is nn.Parameter and weight.requires_grad
+
+
+def test_options_of_checksums():
+    assert tandem.serialization.get_crc32_options()
+    tandem.serialization.set_crc32_options(False)
+    assert not tandem.serialization.get_crc32_options() and round_trip(tandem.ones(1)).item() == 1
+    tandem.serialization.set_crc32_options(True)

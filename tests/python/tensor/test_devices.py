@@ -179,7 +179,8 @@ def test_options_of_save_and_load():
     with pytest.raises(TypeError, match="unexpected keyword"):
         load(locations="cpu")
     with tandem.serialization.safe_globals([dict]):
-        assert tandem.serialization.get_safe_globals() == []
+        assert tandem.serialization.get_safe_globals() == [dict]
+    assert tandem.serialization.get_safe_globals() == []
 
 
 def test_exchange_and_handles():
