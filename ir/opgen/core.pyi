@@ -638,6 +638,7 @@ _package_name: Any
 _lazy_enter: Any
 _lazy_exit: Any
 _lend: Any
+_in_transform: Any
 _linearize: Any
 _memory_stats: Any
 _optimizer_update: Any

@@ -93,13 +93,24 @@ std::vector<Tensor> listOf(PyObject* o) {
 
 void freeMap(PyObject* capsule) { delete static_cast<autograd::TensorFunction*>(PyCapsule_GetPointer(capsule, kMap)); }
 
-/// (f, primals) to (outputs, map).
+/// How many functions that a user has transformed run on this thread, one within another.
+thread_local int usersTransforms = 0;
+
+PyObject* inTransform(PyObject*, PyObject*) { return PyBool_FromLong(usersTransforms > 0 ? 1 : 0); }
+
+/// (f, primals, are they a user's function and what it is transformed at) to (outputs, map).
 template <autograd::Transformed (*transform)(const autograd::TensorFunction&, std::span<const Tensor>)>
 PyObject* transformed(PyObject*, PyObject* args) {
   PyObject *f, *primals;
-  if (PyArg_ParseTuple(args, "OO", &f, &primals) == 0) return nullptr;
+  int users = 0;
+  if (PyArg_ParseTuple(args, "OO|p", &f, &primals, &users) == 0) return nullptr;
   return guarded([&]() -> PyObject* {
-    auto call = [f](std::span<const Tensor> points) {
+    auto call = [f, users](std::span<const Tensor> points) {
+      struct Inside {
+        explicit Inside(int more) : count(more) { usersTransforms += count; }
+        ~Inside() { usersTransforms -= count; }
+        int count;
+      } inside(users);
       PyRef in(checked(wrap(points)));
       beforeCall(f, std::array{in.get()}.data(), 1);
       PyRef out(checked(PyObject_CallOneArg(f, in.get())));
@@ -179,8 +190,11 @@ void initFunc(PyObject* module) {
       {"_batch_axes", batchAxes, METH_O, "The axes of a tensor, outermost first."},
       {"_active_axes", activeAxesList, METH_NOARGS,
        "(axis, size, randomness) of every vmap this is called in, outermost first."},
-      {"_vjp", transformed<autograd::vjp>, METH_VARARGS, "(f, primals): the outputs, and the pullback."},
-      {"_linearize", transformed<autograd::linearize>, METH_VARARGS, "(f, primals): the outputs, and the pushforward."},
+      {"_vjp", transformed<autograd::vjp>, METH_VARARGS, "(f, primals, users=False): the outputs, and the pullback."},
+      {"_linearize", transformed<autograd::linearize>, METH_VARARGS,
+       "(f, primals, users=False): the outputs, and the pushforward."},
+      {"_in_transform", inTransform, METH_NOARGS,
+       "Is this called by a function that a transform of `func` (`users`) runs?"},
       {"_call_linear", callLinear, METH_VARARGS, "(map, tensors): calls a pullback or pushforward."},
       {"_differentiation_point", differentiationPoint, METH_O,
        "A fresh tensor equal to this one, to differentiate by."},

@@ -114,7 +114,7 @@ constexpr Named kOwnFunctions[] = {
      "is_inference_mode_enabled _check_device _device_count",
      {operation, true}},
     {"_set_grad_enabled _set_inference_mode _is_tracing _is_recording _anomaly _autocast_get _autocast_set "
-     "_autocast_enter _autocast_exit _autocast_clear _vmap_enter _vmap_exit _active_axes _compute_flags "
+     "_autocast_enter _autocast_exit _autocast_clear _vmap_enter _vmap_exit _active_axes _in_transform _compute_flags "
      "_set_compute_flags",
      {nothing, true}},
     {"_warn _warn_once _keep_saved", {nothing, true}},

@@ -2,12 +2,13 @@
 
 All take `func`, which takes tensors and returns a tensor or a tuple of them, and `inputs`, a tensor or a tuple of them.
 `create_graph=True` gives results that can be differentiated again; `strict=True` makes an output that does not depend
-on an input an error, instead of zeros. `tandem.func` offers the same for nested containers.
+on an input an error, instead of zeros, and with `create_graph=True` a result that does not depend on the inputs.
+`tandem.func` offers the same for nested containers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar, overload
 
 from tandem import _C
@@ -58,11 +59,11 @@ class _Call:
     def __call__(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         self.is_tuple, outputs = _tuple(self.func(*inputs), "outputs of the user-provided function", self.api)
         if self.strict:
-            _check_depends(inputs, outputs)
+            _check_depends(inputs, outputs, self.api)
         return outputs
 
 
-def _check_depends(inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+def _check_depends(inputs: tuple[Any, ...], outputs: tuple[Any, ...], api: str) -> None:
     for i, y in enumerate(outputs):
         if not y.requires_grad:
             raise RuntimeError(
@@ -72,10 +73,36 @@ def _check_depends(inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         ones = _C.ones(y.shape, dtype=y.dtype, device=y.device)
         for k, g in enumerate(_C._grad((y,), inputs, (ones,), retain_graph=True, allow_unused=True)):
             if g is None:
+                output = f"Output {i}" if api == "jacobian" else "The output"
                 raise RuntimeError(
-                    f"The output of the user-provided function is independent of input {k}. This is not allowed in "
+                    f"{output} of the user-provided function is independent of input {k}. This is not allowed in "
                     f"strict mode."
                 )
+
+
+def _check_results(results: Iterable[Any], what: str, call: _Call, create_graph: bool) -> None:
+    """In strict mode, what can be differentiated again has to depend on the inputs."""
+    for i, value in enumerate(results if call.strict and create_graph else ()):
+        if not value.requires_grad:
+            raise RuntimeError(
+                f"The {what} of the user-provided function is independent of input {i}. This is not allowed in strict "
+                f"mode when create_graph=True."
+            )
+
+
+def _points(xs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
+    """The inputs; with `create_graph` the results have a history also where the caller's inputs require no gradient.
+
+    Without it they are constants, of which a transform of `func` around this call would not know.
+    """
+    if not create_graph:
+        if _C._in_transform():
+            raise RuntimeError(
+                "autograd.functional inside of a function being transformed by tandem.func needs create_graph=True, or "
+                "the transform would take its results for constants. Use the transforms of tandem.func instead."
+            )
+        return xs
+    return tuple(x if x.requires_grad else x.detach().requires_grad_() for x in xs)
 
 
 def _mode(create_graph: bool) -> Any:
@@ -124,9 +151,10 @@ def vjp(
     is_tuple, xs = _tuple(inputs, "inputs", "vjp")
     call = _Call(func, "vjp", strict)
     with _mode(create_graph):
-        outputs, pullback = _C._vjp(call, xs)
+        outputs, pullback = _C._vjp(call, _points(xs, create_graph))
         vs = _vector(v, outputs, call.is_tuple, "vjp", "output of")
         grads = _C._call_linear(pullback, vs)
+    _check_results(grads, "jacobian", call, create_graph)
     ys = _finish(outputs, create_graph)
     return _one_or_all(ys, call.is_tuple), _one_or_all(_finish(grads, create_graph), is_tuple)
 
@@ -146,8 +174,9 @@ def jvp(
     vs = _vector(v, xs, is_tuple, "jvp", "input to")
     call = _Call(func, "jvp", strict)
     with _mode(create_graph):
-        outputs, pushforward = _C._linearize(call, xs)
+        outputs, pushforward = _C._linearize(call, _points(xs, create_graph))
         moved = _C._call_linear(pushforward, vs)
+    _check_results(moved, "jacobian", call, create_graph)
     ys = _finish(outputs, create_graph)
     return _one_or_all(ys, call.is_tuple), _one_or_all(_finish(moved, create_graph), call.is_tuple)
 
@@ -207,14 +236,20 @@ def jacobian(
             'than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
         )
     if strict and (vectorize or strategy == "forward-mode"):
+        option, default = ("vectorize=True", "vectorize=False")
+        if strategy == "forward-mode":
+            option, default = 'strategy="forward-mode"', 'strategy="reverse-mode"'
         raise RuntimeError(
-            'torch.autograd.functional.jacobian: `strict=True` and `vectorize=True` or `strategy="forward-mode"` are '
-            "not supported together. Please either set `strict=False` or leave those at their defaults."
+            f"torch.autograd.functional.jacobian: `strict=True` and `{option}` are not supported together. Please "
+            f"either set `strict=False` or `{default}`."
         )
     is_tuple, xs = _tuple(inputs, "inputs", "jacobian")
     call = _Call(func, "jacobian", strict)
     with _mode(create_graph):
-        blocks = _blocks_by_columns(call, xs) if strategy == "forward-mode" else _blocks_by_rows(call, xs)
+        points = _points(xs, create_graph)
+        blocks = _blocks_by_columns(call, points) if strategy == "forward-mode" else _blocks_by_rows(call, points)
+    for row in blocks:
+        _check_results(row, "jacobian", call, create_graph)
     rows = [_one_or_all(_finish(row, create_graph), is_tuple) for row in blocks]
     return _one_or_all(rows, call.is_tuple)
 
@@ -244,7 +279,7 @@ def _blocks_by_columns(call: _Call, xs: tuple[Any, ...]) -> list[list[Any]]:
     return blocks
 
 
-def _gradient(func: Callable[..., Any], api: str) -> Callable[..., Any]:
+def _gradient(func: Callable[..., Any], api: str, strict: bool) -> Callable[..., Any]:
     """The gradient of a function with one 0-d (or one-element) output, as a function of several tensors."""
 
     def gradient(*xs: Any) -> Any:
@@ -256,12 +291,21 @@ def _gradient(func: Callable[..., Any], api: str) -> Callable[..., Any]:
                     if is_tuple
                     else f"The Tensor returned by the function given to {api} should contain a single element"
                 )
+            if strict:
+                _check_depends(points, out, api)
             return (out[0].reshape(()),)
 
         outputs, pullback = _C._vjp(single, xs)
-        return tuple(
-            _C._call_linear(pullback, (_C.ones(outputs[0].shape, dtype=outputs[0].dtype, device=outputs[0].device),))
-        )
+        ones = _C.ones(outputs[0].shape, dtype=outputs[0].dtype, device=outputs[0].device)
+        grads = tuple(_C._call_linear(pullback, (ones,)))
+        for i, grad in enumerate(grads if strict else ()):
+            if not grad.requires_grad:
+                raise RuntimeError(
+                    f"While computing the hessian, found that the jacobian of the user-provided function with respect "
+                    f"to input {i} is independent of the input. This is not allowed in strict mode. You should ensure "
+                    f"that your function is at least twice differentiable with respect to it."
+                )
+        return grads
 
     return gradient
 
@@ -298,7 +342,7 @@ def hessian(
 
     Args:
         func, inputs, create_graph, strict: those of `vjp`.
-        vectorize: accepted; all rows are computed at once in any case.
+        vectorize: accepted, except with `strict`; all rows are computed at once in any case.
         outer_jacobian_strategy: how the Jacobian of the gradient is computed; see `jacobian`.
 
     >>> import tandem
@@ -309,9 +353,8 @@ def hessian(
     is_tuple, xs = _tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
-    gradient = _gradient(func, "hessian")
-    strategy = "reverse-mode" if strict else outer_jacobian_strategy
-    blocks = jacobian(gradient, xs, create_graph, strict, False, strategy)
+    gradient = _gradient(func, "hessian", strict)
+    blocks = jacobian(gradient, xs, create_graph, strict, strict and vectorize, outer_jacobian_strategy)
     return blocks if is_tuple else blocks[0][0]
 
 
@@ -325,11 +368,13 @@ def _second(func: Any, inputs: Any, v: Any, create_graph: bool, strict: bool, ap
         values.append(out)
         return out
 
-    call = _Call(_gradient(watched, api), api, strict)
+    call = _Call(_gradient(watched, api, strict), api, strict)
     with _mode(create_graph):
-        _, linear = (_C._linearize if forward else _C._vjp)(call, xs)
+        points = _points(xs, create_graph)
+        _, linear = (_C._linearize if forward else _C._vjp)(call, points)
         moved = _C._call_linear(linear, vs)
-        value = values[0] if not create_graph else func(*xs)
+        value = values[0] if not create_graph else func(*points)
+    _check_results(moved, "hessian", call, create_graph)
     return value if create_graph else value.detach(), _one_or_all(_finish(moved, create_graph), is_tuple)
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["functional_call", "stack_module_state"]
 
+#: Of an attribute that a module does not have.
+_ABSENT = object()
+
 
 def functional_call(
     module: Module,
@@ -28,12 +31,15 @@ def functional_call(
     Args:
         module: what to call; it is as before afterwards.
         parameter_and_buffer_dicts: tensors by the names that `named_parameters` and `named_buffers` give, or a
-            sequence of such dicts without a name in common. Names that are absent keep the module's own. A buffer that
-            the call assigns anew is written back to the dict, where one dict is given; the module keeps its own.
+            sequence of such dicts without a name in common. Names that are absent keep the module's own; a name that
+            the module lacks is an attribute of it during the call. A buffer that the call assigns anew is written back
+            to the dict, where one dict is given; the module keeps its own.
         args: the arguments; one that is no tuple is the only one.
         kwargs: keyword arguments.
         tie_weights: a tensor given for one of several names of one parameter stands for all of them.
-        strict: every parameter and buffer must be given, and nothing else.
+        strict: every parameter and buffer must be given (one of those that are tied), and nothing else.
+
+    TypeError for what is no tensor, or stands for what is none.
 
     >>> import tandem
     >>> layer = tandem.nn.Linear(2, 1)
@@ -48,34 +54,58 @@ def functional_call(
         args = (args,)
     if strict or tie_weights:
         slots = _slots(module)
-        unknown = [n for n in given if n not in slots and _slot(module, n) is None]
-        missing = [n for n in slots if n not in given]
+        tied = _tied(slots, given) if tie_weights else given
+        unknown = sorted(repr(n) for n in given if n not in slots and _slot(module, n) is None)
+        missing = sorted(repr(n) for n in slots if n not in tied)
         if strict and (unknown or missing):
             text = [f"Unexpected key(s): {', '.join(unknown)}."] if unknown else []
             text += [f"Missing key(s): {', '.join(missing)}."] if missing else []
-            raise RuntimeError(f"Error(s) in functional_call for {type(module).__name__}: {' '.join(text)}")
-        if tie_weights:
-            given = _tied(slots, given)
-    places = []
+            raise RuntimeError("\n\t".join([f"Error(s) in reparametrizing for {type(module).__name__}:", *text]))
+        given = tied
+    places, extra = [], []
     for name, value in given.items():
+        if not isinstance(value, _C.Tensor):
+            raise TypeError(f"{value} is not an instance of torch.Tensor")
         slot = _slot(module, name)
         if slot is None:
-            prefix = name.rpartition(".")[0]
-            raise AttributeError(f"{prefix or type(module).__name__} has no attribute `{name.rpartition('.')[2]}`")
-        places.append((name, slot[0], slot[1], value))
-    before = []
+            extra.append(_extra(module, name, value))
+        else:
+            places.append((name, slot[0], slot[1], value))
+    before, added = [], []
     try:
         for _, holder, key, value in places:
             before.append(holder[key])
             _C._lend(holder, key, value)
+        for owner, key, value in extra:
+            added.append((owner, key, owner.__dict__.get(key, _ABSENT)))
+            object.__setattr__(owner, key, value)
         return module(*args, **(kwargs or {}))
     finally:
+        for owner, key, was in reversed(added):
+            if was is not _ABSENT:
+                object.__setattr__(owner, key, was)
+            elif key in owner.__dict__:
+                object.__delattr__(owner, key)
         # Where the module assigned another tensor, that is what the caller's dict holds from now on.
         for (name, holder, key, value), was in reversed(list(zip(places, before, strict=False))):
             now = holder.get(key, value)
             _C._lend(holder, key, was)
             if now is not value and isinstance(parameter_and_buffer_dicts, dict) and name in parameter_and_buffer_dicts:
                 parameter_and_buffer_dicts[name] = now
+
+
+def _extra(module: Any, name: str, value: Any) -> tuple[Any, str, Any]:
+    """(module, attribute, value) for a name that is neither a parameter nor a buffer."""
+    *path, key = name.split(".")
+    for part in path:
+        inner = module._modules.get(part)
+        if inner is None:
+            raise AttributeError(f"{type(module).__name__} has no attribute `{part}`")
+        module = inner
+    now = getattr(module, key, value)
+    if not isinstance(now, _C.Tensor):
+        raise TypeError(f"attribute `{key}`: {now} is not an instance of torch.Tensor")
+    return module, key, value
 
 
 def _merged(dicts: Any) -> dict[str, Any]:
@@ -87,13 +117,11 @@ def _merged(dicts: Any) -> dict[str, Any]:
         )
     if not all(isinstance(d, dict) for d in dicts):
         raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
-    merged: dict[str, Any] = {}
-    for d in dicts:
-        for name, value in d.items():
-            if name in merged:
-                raise ValueError(f"{name} appears in multiple dictionaries; behavior of functional call is ambiguous")
-            merged[name] = value
-    return merged
+    names = [name for d in dicts for name in d]
+    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if repeated:
+        raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+    return {name: value for d in dicts for name, value in d.items()}
 
 
 def _slots(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
@@ -121,7 +149,7 @@ def _slot(module: Any, name: str) -> tuple[dict[str, Any], str] | None:
         if module is None:
             return None
     for holder in (module._parameters, module._buffers):
-        if holder.get(key) is not None:
+        if key in holder:
             return holder, key
     return None
 
@@ -169,14 +197,17 @@ def stack_module_state(
     if not all(type(m) is type(models[0]) for m in models):
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
     params = {
-        name: _stacked([dict(m.named_parameters())[name] for m in models]) for name, _ in models[0].named_parameters()
+        name: _stacked(name, [dict(m.named_parameters())[name] for m in models])
+        for name, _ in models[0].named_parameters()
     }
-    buffers = {name: _stacked([dict(m.named_buffers())[name] for m in models]) for name, _ in models[0].named_buffers()}
+    buffers = {
+        name: _stacked(name, [dict(m.named_buffers())[name] for m in models]) for name, _ in models[0].named_buffers()
+    }
     return params, buffers
 
 
-def _stacked(tensors: list[Any]) -> Any:
+def _stacked(name: str, tensors: list[Any]) -> Any:
     wanted = tensors[0].requires_grad
     if any(t.requires_grad != wanted for t in tensors):
-        raise RuntimeError("Expected parameters or buffers to all have the same requires_grad")
+        raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     return _C.stack([t.detach() for t in tensors]).requires_grad_(wanted)

@@ -100,13 +100,29 @@ class _Point:
         return list(outputs[: self.num_outputs]), tree_unflatten(aux, self.aux_spec)
 
 
+class _StrictPoint(_Point):
+    """One of whose outputs each has to depend on the primals."""
+
+    def __call__(self, primals: Any) -> Any:
+        flat = super().__call__(primals)
+        for y in flat[: self.num_outputs]:
+            ones = (_C.ones(y.shape, dtype=y.dtype, device=y.device),)
+            options = {"retain_graph": True, "allow_unused": True}
+            if not y.requires_grad or all(g is None for g in _C._grad((y,), tuple(primals), ones, **options)):
+                raise RuntimeError(
+                    "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+                    "allowed with strict=True."
+                )
+        return flat
+
+
 class _ScalarPoint(_Point):
     def check(self, out: Any, flat: list[Any]) -> None:
         if not isinstance(out, _C.Tensor):
-            raise RuntimeError(f"{self.api}: Expected f(*args) to return a tensor, got {type(out)}")
+            raise RuntimeError(f"{self.api}: Expected f(*args) to return a Tensor, got {type(out)}")
         if out.dim() != 0:
             raise RuntimeError(
-                f"{self.api}: Expected f(*args) to return a scalar tensor, got tensor with {out.dim()} dims. Maybe "
+                f"{self.api}: Expected f(*args) to return a scalar Tensor, got tensor with {out.dim()} dims. Maybe "
                 f"you wanted to use the vjp or jacrev APIs instead?"
             )
 
@@ -139,7 +155,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         point = _ScalarPoint("grad_and_value(f)(*args)", func, args, kwargs, argnums, has_aux)
-        outputs, pullback = _C._vjp(point, point.primals)
+        outputs, pullback = _C._vjp(point, point.primals, True)
         (value,), aux = point.split(outputs)
         grads = _C._call_linear(pullback, (_C.ones(value.shape, dtype=value.dtype, device=value.device),))
         return tree_unflatten(grads, point.spec), (value, aux) if has_aux else value
@@ -224,7 +240,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (tensor([1., 1.]),)
     """
     point = _Point("vjp(f, *primals)", func, primals, {}, tuple(range(len(primals))), has_aux)
-    outputs, pullback = _C._vjp(point, point.primals)
+    outputs, pullback = _C._vjp(point, point.primals, True)
     values, aux = point.split(outputs)
     spec = point.out_spec
     assert spec is not None
@@ -271,7 +287,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     """(`func(*primals)`, its tangent when the primals move along `tangents`).
 
     `primals` and `tangents` are tuples of one structure. With `has_aux` `func` returns (output, aux), and the result
-    is (output, tangent, aux).
+    is (output, tangent, aux). With `strict` an output that does not depend on the primals is a RuntimeError.
 
     >>> import tandem
     >>> tandem.func.jvp(tandem.square, (tandem.tensor(3.0),), (tandem.tensor(1.0),))
@@ -279,17 +295,18 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     """
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
-    point = _Point(_JVP, func, primals, {}, tuple(range(len(primals))), has_aux) if primals else None
+    _check_tuple("primals", tree_flatten(primals)[0])
+    kind = _StrictPoint if strict else _Point
+    point = kind(_JVP, func, primals, {}, tuple(range(len(primals))), has_aux)
     flat, spec = tree_flatten(tangents)
-    if point is None or not same_structure(spec, point.spec):
+    if not same_structure(spec, point.spec):
         raise RuntimeError(
             f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
             f"tuple of 3 tensors, tangents also must be. Got primals with structure {tree_flatten(primals)[1]} and "
             f"tangents with structure {spec}"
         )
-    _check_tuple("primals", point.primals)
     _check_tuple("tangents", flat)
-    outputs, pushforward = _C._linearize(point, point.primals)
+    outputs, pushforward = _C._linearize(point, point.primals, True)
     values, aux = point.split(outputs)
     assert point.out_spec is not None
     moved = _C._call_linear(pushforward, flat)[: point.num_outputs]
@@ -308,7 +325,7 @@ def linearize(func: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R
     (tensor(6.), tensor(12.))
     """
     point = _Point("linearize(f, *primals)", func, primals, {}, tuple(range(len(primals))), False)
-    outputs, pushforward = _C._linearize(point, point.primals)
+    outputs, pushforward = _C._linearize(point, point.primals, True)
     values, _ = point.split(outputs)
     spec = point.out_spec
     assert spec is not None
@@ -384,7 +401,7 @@ def jacrev(
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         point = _Point("jacrev(f)(*args)", func, args, kwargs, argnums, has_aux)
-        outputs, pullback = _C._vjp(point, point.primals)
+        outputs, pullback = _C._vjp(point, point.primals, True)
         values, aux = point.split(outputs)
         rows = _over_basis(lambda *cotangents: _C._call_linear(pullback, cotangents), values, chunk_size, "error")
         jacobians, start = [], 0
@@ -425,7 +442,7 @@ def jacfwd(
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         point = _Point("jacfwd(f)(*args)", func, args, kwargs, argnums, has_aux)
-        outputs, pushforward = _C._linearize(point, point.primals)
+        outputs, pushforward = _C._linearize(point, point.primals, True)
         values, aux = point.split(outputs)
         push = lambda *tangents: _C._call_linear(pushforward, tangents)[: len(values)]  # noqa: E731
         columns = _over_basis(push, point.primals, None, randomness)

@@ -293,13 +293,41 @@ def test_functional_call_errors():
     model = tandem.nn.Linear(2, 1)
     x = tandem.ones(2)
     weight = tandem.ones(1, 2)
-    with pytest.raises(AttributeError, match="has no attribute `other`"):
-        func.functional_call(model, {"other": weight}, x)
-    with pytest.raises(RuntimeError, match=r"Missing key\(s\): bias"):
+    with pytest.raises(AttributeError, match="has no attribute `inner`"):
+        func.functional_call(model, {"inner.other": weight}, x)
+    with pytest.raises(TypeError, match="attribute `in_features`: 2 is not an instance"):
+        func.functional_call(model, {"in_features": weight}, x)
+    with pytest.raises(TypeError, match="3 is not an instance"):
+        func.functional_call(model, {"weight": 3}, x)
+    with pytest.raises(RuntimeError, match=r"Missing key\(s\): 'bias'"):
         func.functional_call(model, {"weight": weight}, x, strict=True)
-    with pytest.raises(ValueError, match="weight appears in multiple dictionaries"):
+    with pytest.raises(RuntimeError, match=r"Unexpected key\(s\): 'other'"):
+        func.functional_call(model, {"weight": weight, "bias": weight[0, :1], "other": x}, x, strict=True)
+    with pytest.raises(ValueError, match=r"\['weight'\] appeared in multiple dictionaries"):
         func.functional_call(model, ({"weight": weight}, {"weight": weight}), x)
     assert model.weight.requires_grad
+
+
+def test_functional_call_gives_a_module_what_it_lacks():
+    class Shifted(tandem.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = tandem.nn.Identity()
+
+        def forward(self, x):
+            return x + getattr(self, "shift", 0) + getattr(self.inner, "shift", 0)
+
+    model, x = Shifted(), tandem.ones(2)
+    close(func.functional_call(model, {"shift": x, "inner.shift": x * 2}, x), np.full(2, 4.0))
+    with pytest.raises(RuntimeError):
+        func.functional_call(model, {"shift": x}, tandem.ones(3))
+    close(model(x), x)
+    plain = tandem.nn.Linear(2, 2, bias=False)
+    close(func.functional_call(plain, {"weight": tandem.eye(2), "bias": x}, x), np.full(2, 2.0))
+    assert plain.bias is None
+    model.shift = x * 5
+    close(func.functional_call(model, {"shift": x}, x), np.full(2, 2.0))
+    close(model(x), np.full(2, 6.0))
 
 
 def test_tied_weights():
@@ -308,6 +336,7 @@ def test_tied_weights():
     x = tandem.ones(2)
     two = tandem.eye(2) * 2
     close(func.functional_call(model, {"0.weight": two}, x), np.full(2, 4.0))
+    close(func.functional_call(model, {"0.weight": two}, x, strict=True), np.full(2, 4.0))
 
 
 def test_ensemble():
@@ -326,8 +355,8 @@ def test_ensemble():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: grad(tandem.sin)(tandem.ones(2)), RuntimeError, "to return a scalar tensor, got tensor with 1 dims"),
-        (lambda: grad(lambda x: 1.0)(tandem.ones(2)), RuntimeError, "to return a tensor, got <class 'float'>"),
+        (lambda: grad(tandem.sin)(tandem.ones(2)), RuntimeError, "to return a scalar Tensor, got tensor with 1 dims"),
+        (lambda: grad(lambda x: 1.0)(tandem.ones(2)), RuntimeError, "to return a Tensor, got <class 'float'>"),
         (lambda: grad(tandem.sin, argnums=2)(tandem.ones(())), RuntimeError, "Got argnum=2, but only 1 positional"),
         (lambda: grad(tandem.sin, argnums=())(tandem.ones(())), RuntimeError, "argnums must be non-empty"),
         (lambda: grad(lambda x, y: x, argnums=(0, 0))(tandem.ones(()), 1), RuntimeError, "must be unique"),
@@ -376,8 +405,9 @@ def test_functional_call_of_a_module_within_itself(tie_weights):
     before = outer[0].weight
     out = tandem.func.functional_call(outer, given, tandem.full((1, 1), 3.0), tie_weights=tie_weights)
     assert out.item() == 3 and outer[0].weight is before
-    with pytest.raises(AttributeError, match="0.top has no attribute `bias`"):
-        tandem.func.functional_call(outer, {"0.top.bias": tandem.zeros(1)}, tandem.ones(1, 1), tie_weights=tie_weights)
+    with pytest.raises(AttributeError, match="Sequential has no attribute `one`"):
+        given = {"0.top.one.bias": tandem.zeros(1)}
+        tandem.func.functional_call(outer, given, tandem.ones(1, 1), tie_weights=tie_weights)
 
 
 # ---- what operations saved is overwritten ---------------------------------------------------------------------------
@@ -475,3 +505,15 @@ def test_in_place_forms_of_composites_keep_what_they_need(name):
     z = x * 1
     (apart,) = tandem.autograd.grad(call(z.clone()).sum(), x)
     assert inPlace.tolist() == apart.tolist()
+
+
+def test_strict_jvp():
+    x = doubles(3)
+    close(func.jvp(tandem.square, (x,), (x,), strict=True)[1], 2 * x * x)
+    kept = doubles(3).requires_grad_()
+    for f in (lambda x: tandem.ones(3), lambda x: (x, kept * 2)):
+        with pytest.raises(RuntimeError, match="independent of the inputs"):
+            func.jvp(f, (x,), (x,), strict=True)
+        func.jvp(f, (x,), (x,))
+    with pytest.raises(RuntimeError, match="primals to contain at least one Tensor"):
+        func.jvp(lambda: x, (), ())

@@ -76,12 +76,67 @@ def test_vjp_jvp_and_graphs():
         (lambda x: AF.hessian(lambda x: x, x), RuntimeError, "should contain a single element"),
         (lambda x: AF.hvp(lambda x: (x, x), x, x), RuntimeError, "should return a single Tensor"),
         (lambda x: AF.jacobian(lambda x: tandem.ones(2), x, strict=True), RuntimeError, "Output 0 of the user-"),
-        (lambda x: AF.jacobian(lambda x, y: x, (x, x * 2), strict=True), RuntimeError, "independent of input 1"),
+        (lambda x: AF.jacobian(lambda x, y: x, (x, x * 2), strict=True), RuntimeError, "Output 0 .* of input 1"),
+        (
+            lambda x: AF.hvp(lambda x, y: x.sum() ** 2, (x, x), (x, x), strict=True),
+            RuntimeError,
+            "The output .* input 1",
+        ),
+        (lambda x: AF.jacobian(lambda x: x, x, strict=True, vectorize=True), RuntimeError, "`vectorize=True` are not"),
+        (lambda x: AF.hessian(tandem.sum, x, strict=True, vectorize=True), RuntimeError, "`vectorize=True` are not"),
+        (
+            lambda x: AF.hessian(tandem.sum, x, strict=True, outer_jacobian_strategy="forward-mode"),
+            RuntimeError,
+            '`strategy="forward-mode"` are not',
+        ),
     ],
 )
 def test_functional_errors(call, error, text):
     with pytest.raises(error, match=text):
         call(doubles(3))
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_strict_asks_each_order_to_depend_on_the_inputs(create_graph):
+    x = doubles(3)
+    options = {"strict": True, "create_graph": create_graph}
+    linear, square = (lambda x: x * 2), (lambda x: x * x)
+    for run in (AF.vjp, AF.jvp):
+        run(square, x, x, **options)
+    AF.jacobian(square, x, **options)
+    if create_graph:
+        for run in (AF.vjp, AF.jvp):
+            with pytest.raises(RuntimeError, match="The jacobian .* input 0.* when create_graph=True"):
+                run(linear, x, x, **options)
+        with pytest.raises(RuntimeError, match="The jacobian .* input 0.* when create_graph=True"):
+            AF.jacobian(linear, x, **options)
+    for run in (AF.vhp, AF.hvp, lambda f, x, v, **options: AF.hessian(f, x, **options)):
+        run(lambda x: (x**3).sum(), x, x, **options)
+        with pytest.raises(RuntimeError, match="the jacobian .* with respect to input 0 is independent"):
+            run(lambda x: (x * 2).sum(), x, x, **options)
+        if create_graph:
+            with pytest.raises(RuntimeError, match="The (hessian|jacobian) .* input 0.* when create_graph=True"):
+                run(lambda x: (x * x).sum(), x, x, **options)
+
+
+def test_create_graph_gives_a_history_to_results_of_plain_inputs():
+    x = doubles(3)
+    with tandem.no_grad():
+        results = [*AF.vjp(tandem.square, x, x, create_graph=True), AF.jacobian(tandem.square, x, create_graph=True)]
+        results += [*AF.hvp(lambda x: (x**3).sum(), x, x, create_graph=True)]
+    assert all(r.requires_grad and r.grad_fn is not None for r in results)
+    assert not x.requires_grad
+    assert not any(r.requires_grad for r in AF.vjp(tandem.square, x, x))
+
+
+def test_constants_within_a_transform_are_refused():
+    x = doubles(3)
+    by_rows = lambda x: AF.jacobian(lambda y: y * y * y, x).sum()  # noqa: E731
+    for run in (tandem.func.grad(by_rows), tandem.func.jacfwd(by_rows), lambda x: tandem.func.jvp(by_rows, (x,), (x,))):
+        with pytest.raises(RuntimeError, match="needs create_graph=True"):
+            run(x)
+    close(tandem.func.grad(lambda x: AF.jacobian(lambda y: y * y * y, x, create_graph=True).sum())(x), 6 * x)
+    AF.jacobian(lambda y: y * y, x)
 
 
 # ---- forward_ad -----------------------------------------------------------------------------------------------------
@@ -257,7 +312,7 @@ def test_graph_walk():
     assert y.grad_fn.name() == "ExpBackward0"
     (mul, _), *_ = y.grad_fn.next_functions
     leaf = mul.next_functions[0][0]
-    assert leaf.name() == "AccumulateGrad" and leaf.variable is a
+    assert leaf.name() == "torch::autograd::AccumulateGrad" and leaf.variable is a
     edge = graph.get_gradient_edge(a)
     assert edge.node == leaf and edge.output_nr == 0
     before = a._version

@@ -6,6 +6,7 @@ from tandem.nn.utils import fusion as fusion
 from tandem.nn.utils import parametrizations as parametrizations
 from tandem.nn.utils import parametrize as parametrize
 from tandem.nn.utils import rnn as rnn
+from tandem.nn.utils import stateless as stateless
 from tandem.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
