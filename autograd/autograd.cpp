@@ -98,11 +98,14 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   for (std::size_t i = 0; i < grads.size(); ++i) {
     if (grads[i].defined()) continue;
     const DeviceScope there(inputs[i].device());
-    if (options.materializeGrads)
+    if (options.materializeGrads) {
       grads[i] = ops::zeros(inputs[i].shape(), inputs[i].dtype());
-    else if (!options.allowUnused)
+      // So that it can be differentiated again, as the gradients beside it.
+      if (options.createGraph) setRequiresGrad(grads[i], true);
+    } else if (!options.allowUnused) {
       fail("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
            "this is the desired behavior.");
+    }
   }
   return grads;
 }

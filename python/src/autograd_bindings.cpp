@@ -1,6 +1,7 @@
 #include "python/src/autograd_bindings.h"
 
 #include <array>
+#include <map>
 
 #include "autograd/autograd.h"
 #include "autograd/engine.h"
@@ -35,6 +36,7 @@ struct NodeObject {
   PyObject_HEAD Ref<Node> node;
 };
 PyTypeObject* nodeType;
+bool isNode(PyObject* o) { return PyObject_TypeCheck(o, nodeType) != 0; }
 
 Node& nodeOf(PyObject* o) { return *reinterpret_cast<NodeObject*>(o)->node; }
 
@@ -48,7 +50,24 @@ PyObject* nodeRepr(PyObject* self) {
   return guarded([&] { return PyUnicode_FromFormat("<%s object at %p>", nodeOf(self).name().c_str(), &nodeOf(self)); });
 }
 PyObject* nodeName(PyObject* self, PyObject*) {
-  return guarded([&] { return PyUnicode_FromString(nodeOf(self).name().c_str()); });
+  return guarded([&] {
+    std::string name = nodeOf(self).name();
+    if (nodeOf(self).kind() == Node::Kind::Leaf) name.insert(0, "torch::autograd::");
+    return PyUnicode_FromString(name.c_str());
+  });
+}
+/// The class of nodes of one name, which programs that walk a graph ask for.
+PyTypeObject* nodeTypeOf(const Node& node) {
+  static std::map<std::string, PyTypeObject*> types;
+  const auto [place, isNew] = types.try_emplace(node.name(), nullptr);
+  if (!isNew && place->second != nullptr) return place->second;
+  PyType_Slot none[] = {{0, nullptr}};
+  const std::string name = "tandem.autograd.graph." + place->first;
+  PyType_Spec spec = {name.c_str(), sizeof(NodeObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, none};
+  place->second =
+      reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&spec, reinterpret_cast<PyObject*>(nodeType))));
+  return place->second;
 }
 // What the user's context of a Function's call has is an attribute of its node, as in PyTorch, where they are one.
 PyObject* nodeGetAttribute(PyObject* self, PyObject* name) {
@@ -65,7 +84,7 @@ int nodeSetAttribute(PyObject* self, PyObject* name, PyObject* value) {
 }
 Py_hash_t nodeHash(PyObject* self) { return _Py_HashPointer(&nodeOf(self)); }
 PyObject* nodeCompare(PyObject* left, PyObject* right, int op) {
-  if ((op != Py_EQ && op != Py_NE) || Py_TYPE(right) != nodeType) Py_RETURN_NOTIMPLEMENTED;
+  if ((op != Py_EQ && op != Py_NE) || !isNode(right)) Py_RETURN_NOTIMPLEMENTED;
   return PyBool_FromLong((&nodeOf(left) == &nodeOf(right)) == (op == Py_EQ) ? 1 : 0);
 }
 PyObject* nextFunctions(PyObject* self, void*) {
@@ -193,7 +212,7 @@ PyObject* removeHook(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     if (isTensor(owner)) {
       autograd::removeHook(tensorOf(owner), id);
-    } else if (Py_TYPE(owner) == nodeType) {
+    } else if (isNode(owner)) {
       autograd::removeNodeHook(nodeOf(owner), id);
     }
     Py_RETURN_NONE;
@@ -213,7 +232,7 @@ using P = ParamType;
 
 /// A tuple (node, which of its results, ...), as `GradientEdge` is.
 bool isEdge(PyObject* o) {
-  return PyTuple_Check(o) && PyTuple_GET_SIZE(o) >= 2 && Py_TYPE(PyTuple_GET_ITEM(o, 0)) == nodeType &&
+  return PyTuple_Check(o) && PyTuple_GET_SIZE(o) >= 2 && isNode(PyTuple_GET_ITEM(o, 0)) &&
          PyLong_Check(PyTuple_GET_ITEM(o, 1));
 }
 
@@ -339,12 +358,19 @@ constexpr Signature gradSigs[] = {
        std::unique_ptr<BatchScope> batch;
        if (a.boolean(7)) {
          std::int64_t size = -1;
-         for (Tensor& g : cotangents) {
+         for (std::size_t i = 0; i < cotangents.size(); ++i) {
+           Tensor& g = cotangents[i];
            if (!g.defined()) continue;
            if (g.dim() == 0 || (size >= 0 && g.size(0) != size))
              fail("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
                   "dimension, which must be of one size for all, but got shape ",
                   shapeText(g.shape()));
+           if (i < outputs.size() && !(DimsRef(g.shape()).subspan(1) == outputs[i].shape()))
+             fail("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                  "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                  "output, but a mismatch was detected: grad_output[",
+                  i, "] has a shape of ", shapeText(g.shape()), " and output[", i, "] has a shape of ",
+                  shapeText(outputs[i].shape()), ".");
            size = g.size(0);
            if (!batch) batch = std::make_unique<BatchScope>(size, Randomness::Error);
            g = ops::batch_in(g, 0, batch->axis().id);
@@ -368,7 +394,7 @@ PyObject* backwardReaches(PyObject*, PyObject* list) {
     std::vector<const Node*> nodes;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
-      if (Py_TYPE(item) != nodeType) fail<TypeError>("expected a node, but got ", Py_TYPE(item)->tp_name);
+      if (!isNode(item)) fail<TypeError>("expected a node, but got ", Py_TYPE(item)->tp_name);
       nodes.push_back(&nodeOf(item));
     }
     std::vector<bool> reached = reachedByCurrentRun(nodes);
@@ -424,6 +450,9 @@ void PythonLeafHook::operator()(const Tensor& leaf) const {
   PyRef argument(checked(wrap(leaf)));
   beforeCall(call.get(), std::array{argument.get()}.data(), 1);
   PyRef result(checked(PyObject_CallOneArg(call.get(), argument.get())));
+  if (isTensor(result.get())) fail("Tensor post accumulate grad hooks should return None.");
+  if (result.get() != Py_None)
+    fail<TypeError>("expected Variable, but hook returned '", Py_TYPE(result.get())->tp_name, "'");
 }
 
 int traverseHooks(const Tensor& t, visitproc visit, void* arg) {
@@ -442,7 +471,8 @@ void clearHooks(const Tensor& t) {
 
 PyObject* nodeObject(Ref<Node> node) {
   if (!node) Py_RETURN_NONE;
-  auto* self = reinterpret_cast<NodeObject*>(checked(nodeType->tp_alloc(nodeType, 0)));
+  PyTypeObject* type = nodeTypeOf(*node);
+  auto* self = reinterpret_cast<NodeObject*>(checked(type->tp_alloc(type, 0)));
   new (&self->node) Ref<Node>(std::move(node));
   return reinterpret_cast<PyObject*>(self);
 }
@@ -475,8 +505,9 @@ void initAutograd(PyObject* module) {
       {Py_tp_getset, nodeProperties},
       {0, nullptr},
   };
-  PyType_Spec spec = {"tandem.autograd.graph.Node", sizeof(NodeObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
+  PyType_Spec spec = {
+      "tandem.autograd.graph.Node", sizeof(NodeObject), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
   nodeType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   checked(PyModule_AddObjectRef(module, "_Node", reinterpret_cast<PyObject*>(nodeType)));
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
@@ -100,6 +101,12 @@ class FunctionCtx:
         if self._handle is None:
             return self._saved or ()
         return _C._function_saved(self._handle)
+
+    @property
+    def saved_variables(self) -> tuple[Tensor, ...]:
+        """The older name of `saved_tensors`."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
     @property
     def to_save(self) -> tuple[Tensor | None, ...] | None:

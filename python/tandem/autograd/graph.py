@@ -48,7 +48,7 @@ def get_gradient_edge(tensor: _C.Tensor) -> GradientEdge:
     >>> import tandem
     >>> leaf = tandem.ones(1, requires_grad=True)
     >>> tandem.autograd.graph.get_gradient_edge(leaf).node.name()
-    'AccumulateGrad'
+    'torch::autograd::AccumulateGrad'
     """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
@@ -83,6 +83,8 @@ def increment_version(tensor: _C.Tensor | Sequence[_C.Tensor]) -> None:
     1
     """
     for t in (tensor,) if isinstance(tensor, _C.Tensor) else tensor:
+        if t.is_inference():
+            continue  # of which no writes are counted
         window = t.detach()
         window.copy_(window)
 

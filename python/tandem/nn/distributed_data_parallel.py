@@ -199,7 +199,7 @@ def _leaves_of(outputs: Any) -> set[int]:
         if node in seen:
             continue
         seen.add(node)
-        if node.name() == "AccumulateGrad":
+        if type(node).__name__ == "AccumulateGrad":
             found.add(id(node.variable))
         open_nodes.extend(following for following, _ in node.next_functions if following is not None)
     return found

@@ -150,11 +150,16 @@ class BackwardBoundary:
                     raise RuntimeError(
                         "a backward hook returned a gradient for inputs of a module none of which requires one"
                     )
+            self.grad_output = None
         return grads
 
     def _visit_inputs(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        # A derivative of the gradients comes by the inputs without having come by the outputs: no backward of the call.
+        if self.grad_output is None:
+            return grads
+        grad_output, self.grad_output = self.grad_output, None
         for hook in self.hooks:
-            replaced = hook(self.module, grads, self.grad_output)
+            replaced = hook(self.module, grads, grad_output)
             if replaced is not None:
                 grads = _as_tuple(replaced, len(grads), "backward hook")
         return grads

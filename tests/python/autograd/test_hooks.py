@@ -129,3 +129,78 @@ def test_a_function_has_one_backward():
     assert both.apply(tandem.ones(1)).item() == 2
     with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp'"):
         both.apply(tandem.ones(1, requires_grad=True))
+
+
+def test_hooks_after_accumulation_return_nothing():
+    for value, error, text in ((3, TypeError, "hook returned 'int'"), (leaf(1.0), RuntimeError, "should return None")):
+        x = leaf(1.0)
+        x.register_post_accumulate_grad_hook(lambda t, value=value: value)
+        with pytest.raises(error, match=text):
+            x.sum().backward()
+
+
+def test_full_backward_hooks_see_one_backward_of_a_call():
+    x, y = leaf(1.0), tandem.zeros(1)
+    loss = tandem.nn.MSELoss()
+    seen = []
+    loss.register_full_backward_hook(lambda module, inputs, outputs: seen.append(outputs[0].item()))
+    out = loss(x, y)
+    (first,) = tandem.autograd.grad(out, x, create_graph=True)
+    tandem.autograd.grad(first, x, retain_graph=True)
+    assert seen == [1]
+    out.backward(tandem.tensor(2.0))
+    assert seen == [1, 2]
+
+
+def test_nodes_have_the_class_of_their_name():
+    x = leaf(1.0)
+    y = x.exp()
+    assert type(y.grad_fn).__name__ == "ExpBackward0" == y.grad_fn.name()
+    end = y.grad_fn.next_functions[0][0]
+    assert type(end).__name__ == "AccumulateGrad" and end.name() == "torch::autograd::AccumulateGrad"
+    assert type(x.exp().grad_fn) is type(y.grad_fn) and type(x.sin().grad_fn) is not type(y.grad_fn)
+    assert isinstance(end, tandem.autograd.graph.Node) and end == (x * 2).grad_fn.next_functions[0][0]
+    with pytest.raises(TypeError):
+        type(end)()
+    assert y.grad_fn.register_hook(lambda *grads: None) is not None
+    edge = tandem.autograd.graph.get_gradient_edge(y)
+    assert tandem.autograd.grad((y * 3).sum(), edge)[0].item() == 3
+
+
+def test_gradients_made_of_zeros_can_be_differentiated_again():
+    x, a = leaf(0.5), leaf(1.0)
+    (by_x,) = tandem.autograd.grad(x * a, x, create_graph=True)
+    (second,) = tandem.autograd.grad(by_x, x, create_graph=True, materialize_grads=True)
+    assert second.item() == 0 and second.requires_grad
+    assert tandem.autograd.grad(second, x, materialize_grads=True)[0].item() == 0
+    assert not tandem.autograd.grad(by_x, x, materialize_grads=True)[0].requires_grad
+
+
+def test_batched_gradients_have_the_shapes_of_their_outputs():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError, match=r"has a shape of \[3\] and output\[0\] has a shape of \[2\]"):
+        tandem.autograd.grad(x * 2, x, tandem.ones(3), is_grads_batched=True)
+
+
+def test_older_names_of_functions_and_modes():
+    class Double(tandem.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            with pytest.warns(DeprecationWarning, match="use 'saved_tensors'"):
+                assert len(ctx.saved_variables) == 1
+            return g * 2
+
+    Double.apply(leaf(1.0)).backward()
+    with pytest.warns(FutureWarning, match="Decorating classes"):
+        tandem.no_grad()(Double)
+
+
+def test_writes_to_inference_tensors_are_not_counted():
+    with tandem.inference_mode():
+        x = tandem.ones(2)
+    tandem.autograd.graph.increment_version([x])

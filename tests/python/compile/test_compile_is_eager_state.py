@@ -62,7 +62,7 @@ def hook_on(w, kind):
         "full backward": lambda: at.register_full_backward_hook(lambda m, i, o: (i[0] * 3,)),
         "full backward pre": lambda: at.register_full_backward_pre_hook(lambda m, o: (o[0] * 3,)),
         "parameter": lambda: at.weight.register_hook(lambda g: g * 5),
-        "post accumulate": lambda: at.weight.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(2)),
+        "post accumulate": lambda: at.weight.register_post_accumulate_grad_hook(lambda p: (p.grad.mul_(2), None)[1]),
         "optimizer pre": lambda: w.optimizer.register_step_pre_hook(lambda o, a, k: w.log.append("pre")),
         "optimizer post": lambda: w.optimizer.register_step_post_hook(lambda o, a, k: w.log.append("post")),
     }[kind]()
