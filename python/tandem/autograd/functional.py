@@ -70,6 +70,8 @@ def _check_depends(inputs: tuple[Any, ...], outputs: tuple[Any, ...], api: str) 
                 f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in "
                 f"a differentiable manner from the input when running in strict mode."
             )
+        if api == "hessian":
+            continue  # which asks the gradient
         ones = _C.ones(y.shape, dtype=y.dtype, device=y.device)
         for k, g in enumerate(_C._grad((y,), inputs, (ones,), retain_graph=True, allow_unused=True)):
             if g is None:
@@ -123,10 +125,7 @@ def _vector(v: Any, like: Any, is_tuple: bool, api: str, what: str) -> tuple[Any
         _check_vector(vs, like, is_tuple)
         return vs
     if len(like) != 1 or like[0].numel() != 1:
-        raise RuntimeError(
-            f"The vector v can only be None if the {what} the user-provided function "
-            f"{'is' if what.startswith('input') else 'returns'} a single Tensor with a single element."
-        )
+        raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
     return (_C.ones(like[0].shape, dtype=like[0].dtype, device=like[0].device),)
 
 
@@ -152,7 +151,7 @@ def vjp(
     call = _Call(func, "vjp", strict)
     with _mode(create_graph):
         outputs, pullback = _C._vjp(call, _points(xs, create_graph))
-        vs = _vector(v, outputs, call.is_tuple, "vjp", "output of")
+        vs = _vector(v, outputs, call.is_tuple, "vjp", "user-provided function returns")
         grads = _C._call_linear(pullback, vs)
     _check_results(grads, "jacobian", call, create_graph)
     ys = _finish(outputs, create_graph)
@@ -171,7 +170,7 @@ def jvp(
     (tensor([9.]), tensor([12.]))
     """
     is_tuple, xs = _tuple(inputs, "inputs", "jvp")
-    vs = _vector(v, xs, is_tuple, "jvp", "input to")
+    vs = _vector(v, xs, is_tuple, "jvp", "input to the user-provided function is")
     call = _Call(func, "jvp", strict)
     with _mode(create_graph):
         outputs, pushforward = _C._linearize(call, _points(xs, create_graph))
@@ -360,7 +359,7 @@ def hessian(
 
 def _second(func: Any, inputs: Any, v: Any, create_graph: bool, strict: bool, api: str, forward: bool) -> Any:
     is_tuple, xs = _tuple(inputs, "inputs", api)
-    vs = _vector(v, xs, is_tuple, api, "input to")
+    vs = _vector(v, xs, is_tuple, api, "input to the user-provided function is")
     values: list[Any] = []
 
     def watched(*points: Any) -> Any:

@@ -64,7 +64,7 @@ def functional_call(
         given = tied
     places, extra = [], []
     for name, value in given.items():
-        if not isinstance(value, _C.Tensor):
+        if not (value is None or isinstance(value, _C.Tensor)):
             raise TypeError(f"{value} is not an instance of torch.Tensor")
         slot = _slot(module, name)
         if slot is None:
@@ -77,15 +77,15 @@ def functional_call(
             before.append(holder[key])
             _C._lend(holder, key, value)
         for owner, key, value in extra:
-            added.append((owner, key, owner.__dict__.get(key, _ABSENT)))
-            object.__setattr__(owner, key, value)
+            added.append((owner, key, getattr(owner, key, _ABSENT)))
+            setattr(owner, key, value)
         return module(*args, **(kwargs or {}))
     finally:
         for owner, key, was in reversed(added):
             if was is not _ABSENT:
-                object.__setattr__(owner, key, was)
-            elif key in owner.__dict__:
-                object.__delattr__(owner, key)
+                setattr(owner, key, was)
+            elif hasattr(owner, key):
+                delattr(owner, key)
         # Where the module assigned another tensor, that is what the caller's dict holds from now on.
         for (name, holder, key, value), was in reversed(list(zip(places, before, strict=False))):
             now = holder.get(key, value)
@@ -103,7 +103,7 @@ def _extra(module: Any, name: str, value: Any) -> tuple[Any, str, Any]:
             raise AttributeError(f"{type(module).__name__} has no attribute `{part}`")
         module = inner
     now = getattr(module, key, value)
-    if not isinstance(now, _C.Tensor):
+    if not (now is None or isinstance(now, _C.Tensor)):
         raise TypeError(f"attribute `{key}`: {now} is not an instance of torch.Tensor")
     return module, key, value
 

@@ -325,6 +325,13 @@ def test_functional_call_gives_a_module_what_it_lacks():
     plain = tandem.nn.Linear(2, 2, bias=False)
     close(func.functional_call(plain, {"weight": tandem.eye(2), "bias": x}, x), np.full(2, 2.0))
     assert plain.bias is None
+    biased = tandem.nn.Linear(2, 2)
+    close(func.functional_call(biased, {"weight": tandem.eye(2), "bias": None}, x), x)
+    assert isinstance(biased.bias, tandem.nn.Parameter)
+    listed = tandem.nn.Identity()
+    listed.forward = lambda: list(listed.parameters())
+    more = tandem.nn.Parameter(x)
+    assert func.functional_call(listed, {"more": more})[0] is more and not [*listed.parameters()]
     model.shift = x * 5
     close(func.functional_call(model, {"shift": x}, x), np.full(2, 2.0))
     close(model(x), np.full(2, 6.0))

@@ -82,6 +82,8 @@ def test_vjp_jvp_and_graphs():
             RuntimeError,
             "The output .* input 1",
         ),
+        (lambda x: AF.hessian(lambda x, y: (x**3).sum(), (x, x), strict=True), RuntimeError, "with respect to input 1"),
+        (lambda x: AF.vjp(lambda x: x, x), RuntimeError, "None if the user-provided function returns a single"),
         (lambda x: AF.jacobian(lambda x: x, x, strict=True, vectorize=True), RuntimeError, "`vectorize=True` are not"),
         (lambda x: AF.hessian(tandem.sum, x, strict=True, vectorize=True), RuntimeError, "`vectorize=True` are not"),
         (
