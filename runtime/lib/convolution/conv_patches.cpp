@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/convolution/conv_kernel.h"
 #include "runtime/lib/convolution/convolution.h"
 #include "runtime/lib/convolution/patches.h"
 #include "runtime/lib/matmul/gemm.h"
@@ -36,6 +37,13 @@ Matrix<T> imageMatrix(const T* image, std::int64_t channels, std::int64_t positi
   return {image, byChannels ? 1 : positions, byChannels ? channels : 1};
 }
 
+template <class T>
+const T* integerPatches(const ConvShape& s, const T* image, T* patches) {
+  using U = std::make_unsigned_t<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>;
+  toPatches(s, reinterpret_cast<const U*>(image), reinterpret_cast<U*>(patches));
+  return patches;
+}
+
 /// Images and groups side by side; large ones that threads cannot share evenly, one by one, each sharing the pool
 /// within its product. Which never matters to the bits.
 template <class Each>
@@ -60,7 +68,35 @@ bool product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix
   return true;
 }
 
+/// The gradient of an input by channels: of a row of windows what lies beside each other is a row of the image each, so
+/// that a product with the filters of that row of theirs, [o, kw * c], is made in its place.
+template <class T>
+void rowsInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
+  const std::int64_t size = s.kh * s.kw, n = s.kw * s.c, packed = s.o * packedColumns(n);
+  const Scratch<T> byPlaces(s.weightChannels ? 0 : s.weightSize());
+  const Scratch<T> panels(s.kh * packed);
+  if (!s.weightChannels) {
+    for (std::int64_t o = 0; o < s.o; ++o)
+      convKernels<T>().turn(weight + o * s.c * size, size, byPlaces.data() + o * s.c * size, s.c, size, s.c);
+    weight = byPlaces.data();
+  }
+  for (std::int64_t i = 0; i < s.kh; ++i)
+    packGemm(n, s.o, Matrix<T>{weight + i * n, size * s.c, 1}, panels.data() + i * packed);
+  parallelFor(s.n * s.oh, grainOf(s.ow * s.kh * n * s.o), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const T* from = grad + row / s.oh * s.outputSize() + row % s.oh * s.ow * (s.outputChannels ? s.o : 1);
+      const Matrix<T> windows = turned(imageMatrix(from, s.o, s.oh * s.ow, s.outputChannels));
+      for (std::int64_t i = 0; i < s.kh; ++i)
+        packedGemm(s.ow, n, s.o, windows, panels.data() + i * packed, inputGrad + (row * s.kh + i) * s.w * s.c);
+    }
+  });
+}
+
 }  // namespace
+
+bool inputGradByRows(const ConvShape& s) {
+  return s.groups == 1 && !isPointwise(s) && covers(s) && s.ow > 1 && s.kw * s.c > 1 && s.o < kCutSum;
+}
 
 template <class T>
 bool patchForward(const ConvShape& s, const T* input, const T* weight, T* output) {
@@ -68,12 +104,12 @@ bool patchForward(const ConvShape& s, const T* input, const T* weight, T* output
   std::atomic<bool> all = true;
   eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
     const T* image = input + n * s.inputSize() + g * s.groupChannels() * s.h * s.w;
-    const bool itself = isPointwise(s);
-    Scratch<T> patches(itself ? 0 : p.depth * p.positions);
-    if (!itself) toPatches(s, image, patches.data());
-    if (all && !product(p.rows, p.positions, p.depth, Matrix<T>{weight + g * p.rows * p.depth, p.depth, 1},
-                        itself ? imageMatrix(image, s.c, p.positions, s.inputChannels)
-                               : Matrix<T>{patches.data(), p.positions, 1},
+    Matrix<T> seen = imageMatrix(image, s.c, p.positions, s.inputChannels);
+    const bool copied = std::is_integral_v<T> && !isPointwise(s);
+    Scratch<T> patches(copied ? p.depth * p.positions : 0);
+    if constexpr (std::is_integral_v<T>)
+      if (copied) seen = {integerPatches(s, image, patches.data()), p.positions, 1};
+    if (all && !product(p.rows, p.positions, p.depth, Matrix<T>{weight + g * p.rows * p.depth, p.depth, 1}, seen,
                         output + n * s.outputSize() + g * p.rows * p.positions, s.outputChannels))
       all = false;
   });
@@ -82,6 +118,8 @@ bool patchForward(const ConvShape& s, const T* input, const T* weight, T* output
 
 template <class T>
 bool patchInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (s.inputChannels && !isPointwise(s)) return rowsInputGrad(s, grad, weight, inputGrad), true;
   Products p(s);
   std::atomic<bool> all = true;
   eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
@@ -93,13 +131,12 @@ bool patchInputGrad(const ConvShape& s, const T* grad, const T* weight, T* input
                  isPointwise(s) ? to : patches.data(), s.inputChannels))
       all = false;
     if (isPointwise(s) || !all) return;
-    constexpr std::integral_constant<std::int64_t, 2> pairs;
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      if (s.kw == 2) return placePatches(s, patches.data(), to, pairs);
-      placePatches(s, patches.data(), to, s.kw);
-    } else {
-      if constexpr (std::is_floating_point_v<T>)
-        if (s.kw == 2 && covers(s)) return placePatches(s, patches.data(), to, pairs);
+    // What is in one window is its term: -0 where that underflows, however the image lies.
+    if constexpr (!std::is_integral_v<T>)
+      if (covers(s))
+        return s.kw == 2 ? placePatches(s, patches.data(), to, std::integral_constant<std::int64_t, 2>())
+                         : placePatches(s, patches.data(), to, s.kw);
+    if constexpr (!std::is_same_v<T, BFloat16>) {
       std::fill_n(to, s.groupChannels() * s.h * s.w, T{});
       addPatches(s, patches.data(), to);
     }
@@ -122,7 +159,7 @@ void patchWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weigh
     Scratch<T> product(size);
     std::fill_n(sum, size, T{});
     for (std::int64_t n = piece * s.n / pieces; n < (piece + 1) * s.n / pieces; ++n) {
-      toPatches(s, input + n * s.inputSize() + g * s.groupChannels() * s.h * s.w, patches.data());
+      integerPatches(s, input + n * s.inputSize() + g * s.groupChannels() * s.h * s.w, patches.data());
       gemm(p.rows, p.depth, p.positions,
            Matrix<T>{grad + n * s.outputSize() + g * p.rows * p.positions, p.positions, 1},
            Matrix<T>{patches.data(), 1, p.positions}, product.data());

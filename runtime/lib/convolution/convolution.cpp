@@ -153,10 +153,14 @@ void conv2d_input_grad(const LibraryCall& call) {
   const ArrayView& grad = call.inputs[0];
   ConvShape s = convShape(inputShape, call.inputs[1].shape, grad.shape, attrs);
   const bool patches = !servesDepthwise(s) && inputGradByPatches(s);
-  const bool served = !patches || (isPointwise(s) && s.groups == 1);
-  s.outputChannels = liesByChannels(grad, served), s.inputChannels = liesByChannels(out, served);
+  const bool product = isPointwise(s) && s.groups == 1;
+  // Pairs are of planes.
+  const bool rows = patches && inputGradByRows(s) && !(grad.dtype == DType::BFloat16 && multipliesPairs());
+  s.inputChannels = liesByChannels(out, !patches || product || rows);
+  s.outputChannels = liesByChannels(grad, !patches || product || (rows && s.inputChannels));
+  s.weightChannels = liesByChannels(call.inputs[1], rows && s.inputChannels);
   compute(
-      call, out, {s.outputChannels, false, s.inputChannels}, s.outputSize() == 0 || s.weightSize() == 0,
+      call, out, {s.outputChannels, s.weightChannels, s.inputChannels}, s.outputSize() == 0 || s.weightSize() == 0,
       [&](auto* x, auto* y, auto* to) {
         if (servesDepthwise(s)) return depthwiseInputGrad(s, x, y, to);
         patches ? void(patchInputGrad(s, x, y, to)) : windowInputGrad(s, x, y, to);

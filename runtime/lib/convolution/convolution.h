@@ -19,6 +19,8 @@ struct ConvShape {
   // Do the channels of the input, and of the output, lie beside each other, as [n, h, w, c], in the arrays that the
   // functions below are given? Only those say no that ask for planes.
   bool inputChannels = false, outputChannels = false;
+  // And those of the weight, as [o, kh, kw, c / groups]? Only patchInputGrad takes such.
+  bool weightChannels = false;
 
   std::int64_t inputSize() const { return c * h * w; }     // of one image
   std::int64_t outputSize() const { return o * oh * ow; }  // of one image
@@ -40,6 +42,10 @@ inline bool covers(const ConvShape& s) {
   return s.h == s.oh * s.kh && s.w == s.ow * s.kw && s.strideH == s.kh && s.strideW == s.kw && s.padH == 0 &&
          s.padW == 0 && (s.dilationH == 1 || s.kh == 1) && (s.dilationW == 1 || s.kw == 1);
 }
+
+/// Of an input by channels whose elements are in one window each, is the gradient a product a row of windows, made
+/// where it lies, with the bits of the product of all of them?
+bool inputGradByRows(const ConvShape& s);
 
 /// The type in which elements of T are multiplied and added: bytes have the bits of those without sign.
 template <class T>
@@ -71,8 +77,9 @@ template <class T>
 void depthwiseWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad);
 
 /// Every type: patches of the input as a matrix, and a matrix product an image and group; of planes, where not each
-/// output position is made of one of the input and there is one group. Of bfloat16 only where each element of the input
-/// is in one window; false if that is left to float32.
+/// output position is made of one of the input and there is one group, nor a gradient is made by rows. Forward, of
+/// floating types, such products alone; of bfloat16 gradients only where each element of the input is in one window;
+/// false if that is left to float32.
 template <class T>
 bool patchForward(const ConvShape& s, const T* input, const T* weight, T* output);
 template <class T>

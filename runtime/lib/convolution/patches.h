@@ -31,8 +31,10 @@ void eachPatchRow(const ConvShape& s, Each each) {
       }
 }
 
+/// Of elements of any type, as numbers of their size.
 template <class T>
-void toPatches(const ConvShape& s, const T* input, T* patches) {
+[[gnu::noinline]] void toPatches(const ConvShape& s, const T* input, T* patches) {
+  static_assert(std::is_unsigned_v<T>);
   std::fill_n(patches, s.groupChannels() * s.kh * s.kw * s.oh * s.ow, T{});
   eachPatchRow(s, [&](std::int64_t patch, std::int64_t in, std::int64_t count) {
     if (s.strideW == 1) return void(std::copy_n(input + in, count, patches + patch));
@@ -49,18 +51,12 @@ void placePatches(const ConvShape& s, const T* patches, T* input, Columns kw) {
       const T* from = patches + row * kw * positions + oh * ow;
       T* to = input + ((row / s.kh * s.oh + oh) * s.kh + row % s.kh) * s.w;
       for (std::int64_t i = 0; i < ow; ++i)
-        for (std::int64_t j = 0; j < kw; ++j) {
-          // An empty sum and a term: never -0, which sums of bfloat16 without subnormal ones are not either.
-          if constexpr (std::is_same_v<T, BFloat16>)
-            to[i * kw + j] = from[j * positions + i];
-          else
-            to[i * kw + j] = addElements(T{}, from[j * positions + i]);
-        }
+        for (std::int64_t j = 0; j < kw; ++j) to[i * kw + j] = from[j * positions + i];
     }
 }
 
 template <class T>
-void addPatches(const ConvShape& s, const T* patches, T* input) {
+[[gnu::noinline]] void addPatches(const ConvShape& s, const T* patches, T* input) {
   eachPatchRow(s, [&](std::int64_t patch, std::int64_t in, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i)
       input[in + i * s.strideW] = addElements(input[in + i * s.strideW], patches[patch + i]);

@@ -26,7 +26,7 @@ constexpr std::int64_t kOwnPanels = 96;
 // A long sum into a small result is cut along k, into at most kMaxPieces pieces of at least kPieceLength.
 constexpr std::int64_t kSplitResult = 128 * 128;
 constexpr std::int64_t kSplitWork = std::int64_t{2} << 20;
-constexpr std::int64_t kPieceLength = 2048;
+constexpr std::int64_t kPieceLength = kCutSum / 2;
 constexpr std::int64_t kMaxPieces = 64;
 
 const GemmKernels<float>& kernels(float) {
@@ -102,7 +102,7 @@ void shortVectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aS
 /// The length of the pieces that k is cut into; k itself if it is not. It decides the order of a sum, so it is a
 /// function of the product's sizes alone.
 std::int64_t pieceLength(std::int64_t m, std::int64_t n, std::int64_t k) {
-  if (m * n > kSplitResult || k < 2 * kPieceLength || m * n * k < kSplitWork) return k;
+  if (m * n > kSplitResult || k < kCutSum || m * n * k < kSplitWork) return k;
   return std::max(kPieceLength, ceilDiv(ceilDiv(k, kMaxPieces), kBlockK) * kBlockK);
 }
 

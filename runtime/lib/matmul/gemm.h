@@ -38,6 +38,9 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T>
 template <class T>
 bool vectorGemm(std::int64_t n, std::int64_t k, const T* a, Matrix<T> b, float* c);
 
+/// Of this many terms on, sums of small results are cut into pieces.
+constexpr std::int64_t kCutSum = 4096;
+
 /// Columns of a matrix of `n` when packed: whole panels of any instruction set.
 constexpr std::int64_t packedColumns(std::int64_t n) { return (n + 63) / 64 * 64; }
 /// Packs b[K, N] into `to`, of K * packedColumns(n) elements, for products that read it again and again.

@@ -35,6 +35,16 @@ CONVOLUTIONS = {
     "filters of few channels": (F.conv2d, (3, 19, 18, 20), (19, 1, 5, 3), False, {"groups": 19, "stride": 2}),
     "transposed": (F.conv_transpose2d, (2, 16, 9, 13), (16, 24, 3, 3), True, {"padding": 1, "stride": 2}),
     "transposed, closed": (F.conv_transpose2d, (2, 16, 9, 13), (16, 10, 2, 2), False, {"stride": 2}),
+    "transposed, closed by rows": (F.conv_transpose2d, (2, 20, 5, 7), (20, 33, 3, 4), True, {"stride": (3, 4)}),
+    "transposed, one column": (F.conv_transpose2d, (2, 50, 5, 1), (50, 10, 2, 2), False, {"stride": 2}),
+    "transposed, long sums": (F.conv_transpose2d, (1, 4100, 3, 5), (4100, 24, 2, 2), False, {"stride": 2}),
+    "transposed, closed by groups": (
+        F.conv_transpose2d,
+        (2, 16, 5, 6),
+        (16, 10, 2, 2),
+        False,
+        {"stride": 2, "groups": 2},
+    ),
     "transposed, with more": (
         F.conv_transpose2d,
         (1, 8, 9, 10),
