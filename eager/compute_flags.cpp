@@ -7,6 +7,8 @@ namespace tandem {
 constinit std::atomic<ComputeFlags> currentComputeFlags;
 thread_local constinit ScopedComputeFlags scopedComputeFlags;
 
-Tensor matrixProduct(const Tensor& a, const Tensor& b) { return ops::matmul_plain(a, b, productsAllowTf32(a)); }
+Tensor matrixProduct(const Tensor& a, const Tensor& b, bool wide) {
+  return ops::matmul_plain(a, b, productsAllowTf32(a), wide);
+}
 
 }  // namespace tandem

@@ -8,16 +8,22 @@
 
 namespace tandem::rules {
 
+namespace {
+/// The cotangent, in the dtype of the operands: of a float32 result of half types it has no more digits than they.
+Tensor cotangentOf(RuleContext& c) { return ops::toDType(c.grad(), c.inputDType(1)); }
+}  // namespace
+
 void matmul(RuleContext& c) {
   const bool tf32 = AttrReader(c.attrs()).boolean();
-  if (c.needs(0)) c.set(0, ops::matmul_plain(c.grad(), ops::transpose(c.input(1), -2, -1), tf32));
+  const Tensor g = cotangentOf(c);
+  if (c.needs(0)) c.set(0, ops::matmul_plain(g, ops::transpose(c.input(1), -2, -1), tf32));
   if (!c.needs(1)) return;
   // The same products and sums either way. A weight that comes transposed, as in `linear`, gets its gradient in its own
   // memory order, so that the update reads both alike.
   if (c.comesFromTranspose(1))
-    c.set(1, ops::transpose(ops::matmul_plain(ops::transpose(c.grad(), -2, -1), c.input(0), tf32), -2, -1));
+    c.set(1, ops::transpose(ops::matmul_plain(ops::transpose(g, -2, -1), c.input(0), tf32), -2, -1));
   else
-    c.set(1, ops::matmul_plain(ops::transpose(c.input(0), -2, -1), c.grad(), tf32));
+    c.set(1, ops::matmul_plain(ops::transpose(c.input(0), -2, -1), g, tf32));
 }
 
 namespace {
@@ -43,8 +49,7 @@ struct ConvAttrs {
   }
   /// What has the dims of a result, or of its cotangent, with the channels second.
   [[nodiscard]] Tensor seen(const Tensor& made) const { return ops::channelsSecond(made, channelsLast); }
-  /// The cotangent, in the dtype of the operands: of a float32 result of half types it has no more digits than they.
-  [[nodiscard]] Tensor cotangent(RuleContext& c) const { return seen(ops::toDType(c.grad(), c.inputDType(1))); }
+  [[nodiscard]] Tensor cotangent(RuleContext& c) const { return seen(cotangentOf(c)); }
 };
 /// The places that `shape` has, of a convolution whose input leaves room for more (a transposed one with padding of its
 /// output).

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "eager/batch.h"
+#include "eager/composites/products.h"
 #include "eager/composites/spatial.h"
 #include "eager/compute_flags.h"
 #include "eager/dispatch.h"
@@ -124,7 +125,7 @@ Tensor withBias(const Tensor& y, const Tensor& bias, DType dtype) {
   if (!bias.defined()) return y;
   Dims shape(static_cast<std::size_t>(y.dim()), 1);
   shape[1] = -1;
-  return toDType(applyOver(y, OpCode::add, {y, toDType(view(bias, shape), y.dtype())}), dtype);
+  return sumOver(y, view(bias, shape), dtype);
 }
 
 /// [O, C, KD, KH, KW] as [O, C * KD, KH, KW].

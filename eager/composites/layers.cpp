@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "eager/batch.h"
+#include "eager/composites/products.h"
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/half_types.h"
@@ -78,7 +79,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (x.size(-1) != weight.size(-1))
     fail("linear: input of shape ", shapeText(x.shape()), " and weight of shape ", shapeText(weight.shape()),
          ": mat1 and mat2 shapes cannot be multiplied");
-  Tensor y = matmul(x, t(weight));
+  const bool wide = bias.defined() && isHalf(x.dtype()) && bias.dtype() == x.dtype();
+  const Tensor y = matmulFor(x, t(weight), wide);
+  if (wide) return sumOver(y, bias, x.dtype());
   return bias.defined() ? applyOver(y, OpCode::add, {y, bias}) : y;
 }
 

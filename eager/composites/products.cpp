@@ -1,4 +1,6 @@
 // Composites of products of vectors and matrices: sums with them, chains, powers, Kronecker and vector products.
+#include "eager/composites/products.h"
+
 #include <limits>
 #include <vector>
 
@@ -25,7 +27,7 @@ Tensor times(const Tensor& x, const Scalar& by) {
 }
 
 /// beta * x + alpha * multiply(a, b), x expanded to the product's shape; with beta = 0 what x holds does not matter.
-/// Half types with factors: in float32, rounded once.
+/// Half types are rounded once: with factors all is in float32, without them the product.
 template <class Multiply>
 Tensor withProduct(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
                    Multiply multiply) {
@@ -33,11 +35,11 @@ Tensor withProduct(const Tensor& x, const Tensor& a, const Tensor& b, const Scal
     auto wide = [](const Tensor& t) { return toDType(t, DType::Float32); };
     return toDType(withProduct(wide(x), wide(a), wide(b), beta, alpha, multiply), a.dtype());
   }
-  Tensor product = multiply(a, b);
+  Tensor product = multiply(a, b, isHalf(a.dtype()) && !isZero(beta));
   DimsRef target = product.shape();
   if (!(x.shape() == product.shape())) expand(x, target);  // raises if x does not fit
   Tensor p = times(product, alpha);
-  return isZero(beta) ? p : applyOver(p, OpCode::add, {times(x, beta), p});
+  return isZero(beta) ? p : sumOver(p, times(x, beta), a.dtype());
 }
 
 void needOneDType(const char* op, const Tensor& x, const Tensor& a, const Tensor& b) {
@@ -114,10 +116,16 @@ Tensor chain(std::span<const Tensor> all) {
 
 }  // namespace
 
+Tensor sumOver(const Tensor& product, const Tensor& x, DType dtype) {
+  if (product.dtype() == x.dtype()) return applyOver(product, OpCode::add, {x, product});
+  FusedScope fused(product);
+  return toDType(applyOver(product, OpCode::add, {toDType(x, product.dtype()), product}), dtype);
+}
+
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   needOneDType("addmm", x, a, b);
   needHeldFactors("addmm", x.dtype(), beta, alpha);
-  return withProduct(x, a, b, beta, alpha, mm);
+  return withProduct(x, a, b, beta, alpha, mmFor);
 }
 Tensor addmv(const Tensor& x, const Tensor& matrix, const Tensor& v, Scalar beta, Scalar alpha) {
   if (matrix.dim() != 2 || v.dim() != 1 || x.dim() > 1)
@@ -127,7 +135,7 @@ Tensor addmv(const Tensor& x, const Tensor& matrix, const Tensor& v, Scalar beta
          v.size(0), ")");
   needOneDType("addmv", x, matrix, v);
   needHeldFactors("addmv", x.dtype(), beta, alpha);
-  return withProduct(x, matrix, v, beta, alpha, matmul);
+  return withProduct(x, matrix, v, beta, alpha, matmulFor);
 }
 Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   if (a.dim() != 1 || b.dim() != 1)
@@ -144,13 +152,14 @@ Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scal
   }
   needHeldFactors("addr", type, beta, alpha);
   FusedScope fused(x);
-  return withProduct(toDType(x, type), toDType(a, type), toDType(b, type), beta, alpha, outer);
+  return withProduct(toDType(x, type), toDType(a, type), toDType(b, type), beta, alpha,
+                     [](const Tensor& left, const Tensor& right, bool) { return outer(left, right); });
 }
 Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   needBatches("baddbmm", a, b);
   needOneDType("baddbmm", x, a, b);
   needHeldFactors("baddbmm", x.dtype(), beta, alpha);
-  return withProduct(x, a, b, beta, alpha, bmm);
+  return withProduct(x, a, b, beta, alpha, bmmFor);
 }
 Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   needBatches("addbmm", a, b);
@@ -159,7 +168,7 @@ Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Sc
   // One product, the batches side by side in the summed dim.
   Tensor left = reshape(permute(a, Dims{1, 0, 2}), Dims{a.size(1), a.size(0) * a.size(2)});
   Tensor right = reshape(b, Dims{b.size(0) * b.size(1), b.size(2)});
-  return withProduct(x, left, right, beta, alpha, mm);
+  return withProduct(x, left, right, beta, alpha, mmFor);
 }
 
 Tensor inner(const Tensor& a, const Tensor& b) {

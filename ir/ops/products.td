@@ -1,6 +1,7 @@
-// Products of matrices and vectors, and contractions (eager/composites: products.cpp, contraction.cpp).
+// Products of matrices and vectors, and contractions (eager/composites: products.cpp, contraction.cpp). With `wide` the
+// product of half types is float32, for what is added before it is rounded.
 
-def : Contraction<"matmul_plain", "Tensor input, Tensor other, bool allow_tf32=False", "matmul"> {
+def : Contraction<"matmul_plain", "Tensor input, Tensor other, bool allow_tf32=False, bool wide=False", "matmul"> {
   let forms = ["hidden"];
   let rule = "matmul";
   let saves = ["input@1", "other@0"];

@@ -149,7 +149,14 @@ void triangularSolve(const OpFacts& op, Metas operands, Attrs, std::span<TensorM
   set(results[0], b, operands[1].dtype);
 }
 
-void matmul(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+namespace {
+/// The dtype of a sum of products of this one, by the flag `wide`.
+DType wideType(DType dtype, AttrReader& flags) {
+  return flags.boolean(false) && isHalf(dtype) ? DType::Float32 : dtype;
+}
+}  // namespace
+
+void matmul(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   const TensorMeta& a = operands[0];
   const TensorMeta& b = operands[1];
   std::size_t r = a.shape.size();
@@ -164,7 +171,9 @@ void matmul(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results
                               shapeText(b.shape));
   Dims shape = a.shape;
   shape[r - 1] = b.shape[r - 1];
-  set(results[0], std::move(shape), a.dtype);
+  AttrReader flags(attrs);
+  flags.boolean(false);
+  set(results[0], std::move(shape), wideType(a.dtype, flags));
 }
 
 // Columns as `packedColumns` of runtime/lib/matmul/gemm.h.
@@ -189,7 +198,7 @@ namespace {
 void setConvolved(Dims shape, DType dtype, AttrReader flags, TensorMeta& result) {
   flags.boolean(true), flags.boolean(false);
   if (flags.boolean(false)) shape = Dims{shape[0], shape[2], shape[3], shape[1]};
-  set(result, std::move(shape), flags.boolean(false) && isHalf(dtype) ? DType::Float32 : dtype);
+  set(result, std::move(shape), wideType(dtype, flags));
 }
 void convolutionGrad(Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   AttrReader r(attrs);

@@ -60,6 +60,7 @@ TEST(LibraryCall, TakesWhatFits) {
        {4, 1, 2, 5, 5, 2, 1, 1, 2, 0, 0, 2, 1, 1, 1, 0, 1, 1}},
       // The flag of later versions, and a program of an earlier one, which lacks it.
       {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {1}},
+      {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {0, 1}},
       {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {}},
       {"max_pool_grad", {meta({2, 2}), meta({2, 2}, kLong)}, {meta({2, 4})}, {1, 4}},
       {"max_pool_grad", {meta({3, 2, 2}), meta({3, 2, 2}, kLong)}, {meta({3, 4, 2})}, {1, 4, 1}},
@@ -82,7 +83,8 @@ TEST(LibraryCall, RefusesWhatFunctionsBelieve) {
       {"conv2d_plain", {meta({1, 2, 5, 5}), meta({3, 2, 3, 3})}, {meta({1, 3, 4, 4})}, {2, 1, 1, 2, 0, 0, 2, 1, 1, 1}},
       // A flag that is no bool, more than there are.
       {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {2}},
-      {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {0, 0}},
+      {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {0, 2}},
+      {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {0, 0, 0}},
       // Attributes that are missing although their parameters have defaults.
       {"argmax", {meta({3, 4})}, {meta({3}, kLong)}, {1, 1}},
       {"argmax", {meta({3, 4})}, {meta({}, kLong)}, {0}},

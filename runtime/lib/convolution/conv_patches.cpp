@@ -63,9 +63,12 @@ bool product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix
   // The products of both elements are the same either way round, and so are their sums.
   if constexpr (!std::is_integral_v<T>)
     if (turn) return product(n, m, k, turned(b), turned(a), c);
-  if constexpr (std::is_same_v<T, BFloat16>) return gemm(m, n, k, a, b, c);
-  gemm(m, n, k, a, b, c);
-  return true;
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    return pairsGemm(m, n, k, a, b, c, false);
+  } else {
+    gemm(m, n, k, a, b, c);
+    return true;
+  }
 }
 
 /// The gradient of an input by channels: of a row of windows what lies beside each other is a row of the image each, so

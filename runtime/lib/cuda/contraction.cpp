@@ -45,12 +45,13 @@ std::string sumName(DType t) {
 }
 std::size_t sumSize(DType t) { return t == DType::Bool ? 1 : std::max<std::size_t>(4, itemSize(t)); }
 
-ContractionLaunch::ContractionLaunch(ContractionKind kind, DType dtype, const ContractionSizes& s)
+ContractionLaunch::ContractionLaunch(ContractionKind kind, DType dtype, DType result, const ContractionSizes& s)
     : partial_(s.pieces == 1 ? 0 : static_cast<std::size_t>(s.batch * s.pieces * s.rows * s.columns) * sumSize(dtype)) {
   auto kernel = [&](const char* name) {
-    return &kContraction.kernel(
-        name,
-        {{"ELEMENT", typeName(dtype)}, {"SUM", sumName(dtype)}, {"MODE", std::to_string(static_cast<int>(kind))}});
+    return &kContraction.kernel(name, {{"ELEMENT", typeName(dtype)},
+                                       {"RESULT", typeName(result)},
+                                       {"SUM", sumName(dtype)},
+                                       {"MODE", std::to_string(static_cast<int>(kind))}});
   };
   contract_ = kernel("contract");
   grid_ = blocks(s.batch * s.pieces * tiles(s), 256);

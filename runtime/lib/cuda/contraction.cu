@@ -3,7 +3,7 @@
 // are. Every element of a result is one chain of multiply-adds in the order of the depth, or as many as the depth has
 // pieces, which `combine` adds in order: bits are a function of sizes alone, not of layouts.
 //
-// ELEMENT: what is stored; SUM: what it is added up in, integers without sign, since they wrap around; MODE: 0 of
+// ELEMENT: what is multiplied; RESULT: what is stored; SUM: what it is added up in, integers without sign, since they wrap around; MODE: 0 of
 // matrices, 1 a convolution, 2 its input's cotangent, 3 its weight's.
 
 #define THREADS 256
@@ -251,7 +251,7 @@ struct Fetched {
 
 // `partial`: where the sums of pieces go, [batch, pieces, rows, columns]; null where there is one piece.
 extern "C" __global__ void __launch_bounds__(THREADS, sizeof(SUM) <= 4 ? 2 : 1)
-contract(const ELEMENT* a, const ELEMENT* b, ELEMENT* c, SUM* partial, Contraction p) {
+contract(const ELEMENT* a, const ELEMENT* b, RESULT* c, SUM* partial, Contraction p) {
   __shared__ SUM left[DEPTH][TILE + 4];
   __shared__ SUM right[DEPTH][TILE + 4];
   const int tx = (int)threadIdx.x % 16, ty = (int)threadIdx.x / 16;
@@ -317,19 +317,19 @@ contract(const ELEMENT* a, const ELEMENT* b, ELEMENT* c, SUM* partial, Contracti
         if (partial)
           partial[((product * p.pieces + piece) * p.rows + row) * p.columns + column] = sums[i][j];
         else
-          c[placeOf(p, product, row, column)] = Store<ELEMENT>::of(sums[i][j]);
+          c[placeOf(p, product, row, column)] = Store<RESULT>::of(sums[i][j]);
       }
   }
 }
 
 // The pieces' sums, in order.
-extern "C" __global__ void combine(const SUM* partial, ELEMENT* c, Contraction p) {
+extern "C" __global__ void combine(const SUM* partial, RESULT* c, Contraction p) {
   const int64 size = p.rows * p.columns;
   GRID_LOOP(i, p.batch * size) {
     const int64 product = View::divide(i, size), at = i - product * size;
     SUM sum = partial[product * p.pieces * size + at];
     for (int64 k = 1; k < p.pieces; ++k) sum = add(sum, partial[(product * p.pieces + k) * size + at]);
     const int64 row = View::divide(at, p.columns);
-    c[placeOf(p, product, row, at - row * p.columns)] = Store<ELEMENT>::of(sum);
+    c[placeOf(p, product, row, at - row * p.columns)] = Store<RESULT>::of(sum);
   }
 }

@@ -29,7 +29,8 @@ std::size_t sumSize(DType t);
 /// The kernels of a kind and dtype, and where the sums of pieces go.
 class ContractionLaunch {
  public:
-  ContractionLaunch(ContractionKind kind, DType dtype, const ContractionSizes& sizes);
+  /// Of operands of `dtype`, into `result`: the same, or float32 of half types.
+  ContractionLaunch(ContractionKind kind, DType dtype, DType result, const ContractionSizes& sizes);
   /// `plan`: the struct Contraction of the kind.
   template <class Plan>
   void run(const void* a, const void* b, void* c, const Plan& plan) const {

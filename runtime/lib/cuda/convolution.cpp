@@ -79,7 +79,7 @@ void convolve(const LibraryCall& call, ContractionKind kind, DimsRef input, Dims
   const Dense y(call.inputs[1]);
   // The weight is the left operand, or the cotangent where there is no weight.
   const bool weightFirst = kind != ContractionKind::WeightGrad;
-  ContractionLaunch(kind, out.dtype, plan.sizes)
+  ContractionLaunch(kind, out.dtype, out.dtype, plan.sizes)
       .run((weightFirst ? y : x).data(), (weightFirst ? x : y).data(), out.data, plan);
 }
 

@@ -52,7 +52,7 @@ struct Lie {
 
 struct ProductKey {
   int ordinal;
-  DType dtype;
+  DType dtype, result;
   bool tf32;
   std::int64_t rows, columns, depth, batch;
   Lie a, b;
@@ -86,9 +86,10 @@ class Prepared {
     check(l.createOperation(&operation_, compute, wide ? lt::kFloat64 : lt::kFloat32), "describing a product");
     if (key.b.turned) transpose(lt::kTransposeA);
     if (key.a.turned) transpose(lt::kTransposeB);
-    b_ = layout(key, key.depth, key.columns, key.b);
-    a_ = layout(key, key.rows, key.depth, key.a);
-    c_ = layout(key, key.rows, key.columns, {false, key.columns, key.batch > 1 ? key.rows * key.columns : 0});
+    b_ = layout(key, key.dtype, key.depth, key.columns, key.b);
+    a_ = layout(key, key.dtype, key.rows, key.depth, key.a);
+    c_ = layout(key, key.result, key.rows, key.columns,
+                {false, key.columns, key.batch > 1 ? key.rows * key.columns : 0});
   }
   ~Prepared() {
     const lt::Library& l = *library();
@@ -148,12 +149,13 @@ class Prepared {
   void transpose(int which) {
     check(library()->setOperation(operation_, which, &lt::kTransposed, sizeof lt::kTransposed), "describing a product");
   }
-  static lt::Layout layout(const ProductKey& key, std::int64_t rows, std::int64_t columns, const Lie& lie) {
+  static lt::Layout layout(const ProductKey& key, DType dtype, std::int64_t rows, std::int64_t columns,
+                           const Lie& lie) {
     const lt::Library& l = *library();
     lt::Layout made = nullptr;
     const auto down = static_cast<std::uint64_t>(lie.turned ? rows : columns);
     const auto across = static_cast<std::uint64_t>(lie.turned ? columns : rows);
-    check(l.createLayout(&made, typeOf(key.dtype), down, across, lie.pitch), "describing a matrix");
+    check(l.createLayout(&made, typeOf(dtype), down, across, lie.pitch), "describing a matrix");
     if (key.batch == 1) return made;
     const auto count = static_cast<std::int32_t>(key.batch);
     check(l.setLayout(made, lt::kBatchCount, &count, sizeof count), "describing a batch");
@@ -269,8 +271,9 @@ bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c,
   if (!isFloating(c.dtype) || isSurveyed(a, b, c) || library() == nullptr) return false;
   const std::size_t r = c.shape.size();
   CudaStream& stream = Queueing::now().stream();
-  const bool tf32 = allowsTf32 && c.dtype == DType::Float32;
-  ProductKey key{stream.gpu().ordinal(), c.dtype, tf32, c.shape[r - 2], c.shape[r - 1], a.shape[r - 1], 1, {}, {}};
+  const bool tf32 = allowsTf32 && a.dtype == DType::Float32;
+  ProductKey key{stream.gpu().ordinal(), a.dtype,        c.dtype, tf32, c.shape[r - 2],
+                 c.shape[r - 1],         a.shape[r - 1], 1,       {},   {}};
   for (std::size_t d = 0; d + 2 < r; ++d) key.batch *= c.shape[d];
   if (std::max({key.rows, key.columns, key.depth, key.batch}) >> 31 != 0) return false;
   key.a = key.contiguousA(), key.b = key.contiguousB();

@@ -11,8 +11,8 @@
 namespace tandem::cuda {
 
 /// c[..., M, N] = a[..., M, K] b[..., K, N], batch dims equal, no size 0, c contiguous. Floating dtypes; half types are
-/// added up in float32, and float32 is multiplied as it is unless `allowsTf32`. False, and nothing is queued, for what
-/// cuBLASLt does not have, or where it is missing.
+/// added up in float32, which c may be then, and float32 is multiplied as it is unless `allowsTf32`. False, and nothing
+/// is queued, for what cuBLASLt does not have, or where it is missing.
 bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c, bool allowsTf32);
 
 }  // namespace tandem::cuda

@@ -54,7 +54,7 @@ void matrixProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c, b
   }
   if (cublasltProduct(a, b, c, allowsTf32)) return;
   plan.sizes.cut(1);
-  ContractionLaunch(ContractionKind::Matrices, c.dtype, plan.sizes).run(a.data, b.data, c.data, plan);
+  ContractionLaunch(ContractionKind::Matrices, a.dtype, c.dtype, plan.sizes).run(a.data, b.data, c.data, plan);
 }
 
 void squareWhereNeeded(const ArrayView& a, const ArrayView& c, const std::int32_t* needed, std::int64_t step) {
@@ -65,7 +65,7 @@ void squareWhereNeeded(const ArrayView& a, const ArrayView& c, const std::int32_
   plan.leftDepth = plan.rightColumn = 1;
   addDim(plan, a.shape[0], n * n, n * n);
   plan.needed = needed, plan.step = step;
-  ContractionLaunch(ContractionKind::Matrices, c.dtype, plan.sizes).run(a.data, a.data, c.data, plan);
+  ContractionLaunch(ContractionKind::Matrices, a.dtype, c.dtype, plan.sizes).run(a.data, a.data, c.data, plan);
 }
 
 namespace lib {

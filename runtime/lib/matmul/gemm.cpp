@@ -223,9 +223,10 @@ bool multipliesPairs() {
   return pairs;
 }
 
-bool gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c) {
+bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
+               bool wide) {
   if (!multipliesPairs() || m == 1 || n == 1 || isSmallGemm(m, n, k) || pieceLength(m, n, k) < k) return false;
-  return avx512::pairsGemm(m, n, k, a, b, c);
+  return avx512::pairsGemm(m, n, k, a, b, c, wide);
 }
 
 template <class T>

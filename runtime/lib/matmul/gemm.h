@@ -24,9 +24,10 @@ struct Matrix {
 /// c[M, N] = a[M, K] b[K, N], c dense row-major, all sizes at least 1. Uses the pool (serial inside a tile of it).
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c);
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matrix<double> b, double* c);
-/// As the product of the float32 values, with the same bits, rounded once; false, and nothing done, where this is no
-/// faster.
-bool gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c);
+/// As the product of the float32 values, with the same bits, in float32 if `wide`, else rounded once; false, and
+/// nothing done, where this is no faster.
+bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
+               bool wide);
 /// Has this processor an instruction for that, which adds the products of two elements one after the other?
 bool multipliesPairs();
 /// Integers wrap around; bool is or of ands.

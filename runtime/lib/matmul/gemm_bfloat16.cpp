@@ -155,7 +155,8 @@ bool pairsInOrder() {
   return true;
 }
 
-bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c) {
+bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
+               bool wide) {
   const bool copyA = a.columnStride != 1;
   const bool copyB = b.columnStride != 1 && (b.rowStride != 1 || b.columnStride % 2 != 0);
   Scratch<BFloat16> spaceA(copyA ? m * k : 0);
@@ -205,8 +206,14 @@ bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> 
           float* to = once ? near : sums.data() + (i - i0) * width + j;
           someRows<kRows>(rowsHere, std::min(kBlockPairs, pairs - p0), rows.data() + i * ld + p0, ld,
                           packed.data() + ((j0 + j) * pairs + p0 * kPanel), to, ldc, p0 > 0);
-          if (p0 + kBlockPairs >= pairs)
-            narrowPanel(to, ldc, rowsHere, std::min(kPanel, columns - j), c + i * n + j0 + j, n);
+          if (p0 + kBlockPairs < pairs) continue;
+          const std::int64_t at = i * n + j0 + j, here = std::min(kPanel, columns - j);
+          if (!wide) {
+            narrowPanel(to, ldc, rowsHere, here, static_cast<BFloat16*>(c) + at, n);
+            continue;
+          }
+          for (std::int64_t r = 0; r < rowsHere; ++r)
+            std::copy_n(to + r * ldc, here, static_cast<float*>(c) + at + r * n);
         }
   });
   return true;

@@ -105,7 +105,8 @@ TANDEM_PANELS(double)
 /// Does the instruction for pairs of bfloat16 add the products one after the other?
 bool pairsInOrder();
 /// c, rounded once, of products whose k is not cut; false if a sum could be subnormal.
-bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c);
+bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
+               bool wide);
 }  // namespace avx512
 #undef TANDEM_PANELS
 

@@ -32,14 +32,19 @@ bool product(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   std::int64_t k = a.shape[rank - 1];
   std::int64_t n = b.shape[rank - 1];
   [[maybe_unused]] const bool small = isSmallGemm(m, n, k);
-  auto one = [&](const Matrix<T>& x, const Matrix<T>& y, T* to) {
-    if constexpr (std::is_same_v<T, BFloat16>) return gemm(m, n, k, x, y, to);
-    if constexpr (std::is_floating_point_v<T>)
-      if (small) return smallGemm(m, n, k, x, y, to), true;
-    gemm(m, n, k, x, y, to);
-    return true;
+  auto one = [&](const Matrix<T>& x, const Matrix<T>& y, std::int64_t at) {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      const bool wide = c.dtype == DType::Float32;
+      return pairsGemm(m, n, k, x, y, static_cast<char*>(c.data) + at * (wide ? sizeof(float) : sizeof(T)), wide);
+    } else {
+      T* const to = c.as<T>() + at;
+      if constexpr (std::is_floating_point_v<T>)
+        if (small) return smallGemm(m, n, k, x, y, to), true;
+      gemm(m, n, k, x, y, to);
+      return true;
+    }
   };
-  if (rank == 2) return one(lastMatrix<T>(a), lastMatrix<T>(b), c.as<T>());
+  if (rank == 2) return one(lastMatrix<T>(a), lastMatrix<T>(b), 0);
 
   DimsRef batchShape = DimsRef(a.shape).first(rank - 2);
   std::int64_t batch = numelOf(batchShape);
@@ -51,7 +56,7 @@ bool product(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
     Matrix<T> y = lastMatrix<T>(b);
     for (std::int64_t i = begin; i < end && all; ++i, at.next())
       if (!one({x.data + at.offset[0], x.rowStride, x.columnStride},
-               {y.data + at.offset[1], y.rowStride, y.columnStride}, c.as<T>() + i * m * n))
+               {y.data + at.offset[1], y.rowStride, y.columnStride}, i * m * n))
         all = false;
   };
   // Few large products share the pool within each, many go side by side. Which never matters to the bits.
@@ -128,9 +133,18 @@ ArrayView transposed(const ArrayView& x) {
   return {x.data, x.dtype, {x.shape[1], x.shape[0]}, {x.strides[1], x.strides[0]}};
 }
 
+/// Brings sums to a result of a half type, which they are rounded for, or of float32.
+template <class T>
+void put(const float* sums, const ArrayView& c, std::int64_t at, std::int64_t count) {
+  if (c.dtype == DType::Float32)
+    std::copy_n(sums, count, c.as<float>() + at);
+  else
+    narrow(sums, c.as<T>() + at, count);
+}
+
 /// Few rows times a large matrix, columns by columns.
 template <class T>
-void fewRows(const ArrayView& a, const ArrayView& b, T* c) {
+void fewRows(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   const std::int64_t m = a.shape[0];
   const std::int64_t k = a.shape[1];
   const std::int64_t n = b.shape[1];
@@ -147,7 +161,7 @@ void fewRows(const ArrayView& a, const ArrayView& b, T* c) {
           const float factor = wideA.view().template as<float>()[i * wideA.view().strides[0]];
           // A sum of one, which is never -0.
           for (std::int64_t j = 0; j < columns; ++j) products[j] = factor * elements[j] + 0.0F;
-          narrow(products.data(), c + i * n + from, columns);
+          put<T>(products.data(), c, i * n + from, columns);
         }
       }
     });
@@ -159,7 +173,7 @@ void fewRows(const ArrayView& a, const ArrayView& b, T* c) {
     const Wide<T> wideB({b.as<T>() + from * b.strides[1], b.dtype, {k, columns}, b.strides});
     Scratch<float> sums(m * columns);
     gemm(m, columns, k, lastMatrix<float>(wideA.view()), lastMatrix<float>(wideB.view()), sums.data());
-    for (std::int64_t i = 0; i < m; ++i) narrow(sums.data() + i * columns, c + i * n + from, columns);
+    for (std::int64_t i = 0; i < m; ++i) put<T>(sums.data() + i * columns, c, i * n + from, columns);
   });
 }
 
@@ -190,7 +204,7 @@ bool vectorProducts(const ArrayView& a, const ArrayView& b, float* c) {
   return all;
 }
 
-/// Half types: the product of the float32 values, rounded once.
+/// Half types: the product of the float32 values, rounded once unless the result is float32.
 template <class T>
 void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   const bool matrices = a.shape.size() == 2;
@@ -198,15 +212,16 @@ void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   const bool few = vector || (matrices && a.shape[0] <= kFewRows);
   if constexpr (std::is_same_v<T, BFloat16>)
     if (!few && product<T>(a, b, c)) return;
-  Scratch<float> wideC(c.numel());
-  if (!vector || !vectorProducts<T>(a, b, wideC.data())) {
-    if (matrices && a.shape[0] <= kFewRows && b.numel() > kWideElements) return fewRows<T>(a, b, c.as<T>());
+  const bool rounds = c.dtype != DType::Float32;
+  Scratch<float> wideC(rounds ? c.numel() : 0);
+  float* const sums = rounds ? wideC.data() : c.as<float>();
+  if (!vector || !vectorProducts<T>(a, b, sums)) {
+    if (matrices && a.shape[0] <= kFewRows && b.numel() > kWideElements) return fewRows<T>(a, b, c);
     // One column is one row of the transposed product.
-    if (matrices && b.shape[1] == 1 && a.numel() > kWideElements)
-      return fewRows<T>(transposed(b), transposed(a), c.as<T>());
-    product<float>(Wide<T>(a).view(), Wide<T>(b).view(), {wideC.data(), DType::Float32, c.shape, c.strides});
+    if (matrices && b.shape[1] == 1 && a.numel() > kWideElements) return fewRows<T>(transposed(b), transposed(a), c);
+    product<float>(Wide<T>(a).view(), Wide<T>(b).view(), {sums, DType::Float32, c.shape, c.strides});
   }
-  narrowAll(wideC.data(), c.as<T>(), c.numel());
+  if (rounds) narrowAll(sums, c.as<T>(), c.numel());
 }
 
 }  // namespace

@@ -63,14 +63,14 @@ struct Operand {
     return TF32 ? (SCALE)__int_as_float((__float_as_int((float)x) + 0x1000) & ~0x1fff) : x;
   }
 };
-extern "C" __global__ void multiply(Operand a, Operand b, ELEMENT* d, int64 pitch, int64 stride, int64 m, int64 n,
+extern "C" __global__ void multiply(Operand a, Operand b, RESULT* d, int64 pitch, int64 stride, int64 m, int64 n,
                                     int64 k, int64 batch, SCALE* workspace) {
   GRID_LOOP(i, batch * m * n) {
     int64 product = i / (m * n), row = i % m, column = i / m % n;
     SCALE sum = 0;
     for (int64 x = 0; x < k; ++x) sum = fma(a.at(product, row, x), b.at(product, x, column), sum);
     workspace[threadIdx.x] = sum;
-    d[product * stride + row + column * pitch] = Store<ELEMENT>::of(workspace[threadIdx.x]);
+    d[product * stride + row + column * pitch] = Store<RESULT>::of(workspace[threadIdx.x]);
   }
 }
 )cu";
@@ -82,18 +82,20 @@ struct Operand {
 };
 
 /// A handle, and so its kernels, belong to the device that was current when it was made.
-tandem::cuda::FunctionHandle kernelOf(lt::Handle handle, int type, bool tf32) {
+tandem::cuda::FunctionHandle kernelOf(lt::Handle handle, int type, int result, bool tf32) {
   static std::mutex mutex;
-  static std::map<std::tuple<lt::Handle, int, bool>, tandem::cuda::FunctionHandle> kernels;
+  static std::map<std::tuple<lt::Handle, int, int, bool>, tandem::cuda::FunctionHandle> kernels;
   const std::lock_guard lock(mutex);
-  tandem::cuda::FunctionHandle& kernel = kernels[{handle, type, tf32}];
+  tandem::cuda::FunctionHandle& kernel = kernels[{handle, type, result, tf32}];
   if (kernel != nullptr) return kernel;
-  const char* names[] = {"float", "double", "float16"};
-  const std::string element = type == lt::kBFloat16 ? "bfloat16" : names[type];
+  const auto name = [](int t) -> std::string {
+    const char* names[] = {"float", "double", "float16"};
+    return t == lt::kBFloat16 ? "bfloat16" : names[t];
+  };
   kernel = tandem::emulation::kernelOf("cublaslt",
-                                       "#define ELEMENT " + element + "\n#define SCALE " +
-                                           (type == lt::kFloat64 ? "double" : "float") + "\n#define TF32 " +
-                                           (tf32 ? "1\n" : "0\n") + kText,
+                                       "#define ELEMENT " + name(type) + "\n#define RESULT " + name(result) +
+                                           "\n#define SCALE " + (type == lt::kFloat64 ? "double" : "float") +
+                                           "\n#define TF32 " + (tf32 ? "1\n" : "0\n") + kText,
                                        "multiply");
   return kernel;
 }
@@ -105,7 +107,8 @@ bool fits(const Operation& o, const Layout& a, const Layout& b, const Layout& d)
   if ((!tf32 && o.compute != (wide ? lt::kComputeFloat64 : lt::kComputeFloat32)) ||
       o.scale != (wide ? lt::kFloat64 : lt::kFloat32))
     return false;
-  if (a.type != b.type || a.type != d.type || a.batch != b.batch || a.batch != d.batch) return false;
+  const bool widened = !wide && d.type == lt::kFloat32;
+  if (a.type != b.type || (a.type != d.type && !widened) || a.batch != b.batch || a.batch != d.batch) return false;
   const std::uint64_t m = o.transposeA ? a.columns : a.rows, k = o.transposeA ? a.rows : a.columns;
   const std::uint64_t n = o.transposeB ? b.rows : b.columns, depth = o.transposeB ? b.columns : b.rows;
   for (const Layout* x : {&a, &b, &d})
@@ -208,7 +211,7 @@ int cublasLtMatmul(lt::Handle handle, lt::Operation operation, const void* alpha
   const double one = wide ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha);
   const double zero = wide ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
   if (one != 1 || zero != 0) return kNotSupported;
-  const tandem::cuda::FunctionHandle kernel = kernelOf(handle, left.type, o.compute == lt::kComputeTf32);
+  const tandem::cuda::FunctionHandle kernel = kernelOf(handle, left.type, to.type, o.compute == lt::kComputeTf32);
   if (kernel == nullptr) return kInternalError;
   Operand x{a, left.pitch, left.stride, o.transposeA}, y{b, right.pitch, right.stride, o.transposeB};
   auto m = static_cast<std::int64_t>(to.rows), n = static_cast<std::int64_t>(to.columns);

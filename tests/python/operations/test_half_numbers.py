@@ -330,6 +330,75 @@ def test_products_of_every_half_number_with_one(dtype, more):
         assert_same_bits(found.nan_to_num(7.0), wanted.nan_to_num(7.0))
 
 
+# What is added to a product that is not rounded for it: the operation, and the shapes of its operands.
+SUMS = {
+    "linear": (lambda b, x, w: F.linear(x, w, b), (33,), (40, 70), (33, 70)),
+    "linear of one row": (lambda b, x, w: F.linear(x, w, b), (300,), (1, 300), (300, 300)),
+    "linear of few rows": (lambda b, x, w: F.linear(x, w, b), (300,), (7, 300), (300, 300)),
+    "linear of many rows": (lambda b, x, w: F.linear(x, w, b), (64,), (3, 100, 20), (64, 20)),
+    "linear of a vector": (lambda b, x, w: F.linear(x, w, b), (9,), (70,), (9, 70)),
+    "linear to a number": (lambda b, x, w: F.linear(x, w, b), (), (5, 70), (70,)),
+    "linear of small ones": (lambda b, x, w: F.linear(x, w, b), (4,), (3, 5), (4, 5)),
+    "linear, transposed": (lambda b, x, w: F.linear(x.mT, w.mT, b), (33,), (70, 40), (70, 33)),
+    "addmm": (tandem.addmm, (40, 33), (40, 70), (70, 33)),
+    "addmm, spread": (tandem.addmm, (40, 1), (40, 270), (270, 33)),
+    "addmm of columns": (tandem.addmm, (5, 40000), (5, 1), (1, 40000)),
+    "addmm to a column": (tandem.addmm, (400, 1), (400, 300), (300, 1)),
+    "addmv": (tandem.addmv, (300,), (300, 290), (290,)),
+    "baddbmm": (tandem.baddbmm, (3, 40, 33), (3, 40, 70), (3, 70, 33)),
+    "baddbmm of rows": (tandem.baddbmm, (33,), (3, 1, 70), (3, 70, 33)),
+    "addbmm": (tandem.addbmm, (40, 33), (3, 40, 70), (3, 70, 33)),
+}
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("name", SUMS)
+def test_what_is_added_to_a_product_is_added_before_it_is_rounded(name, dtype, mode):
+    f, *shapes = SUMS[name]
+    tandem.manual_seed(0)
+    dtype = getattr(tandem, dtype)
+    given = [tandem.randn(shape).to(dtype) for shape in shapes]
+    want = f(*(t.float() for t in given)).to(dtype)
+    g = tandem.randn(want.shape).to(dtype)
+
+    def step(*tensors):
+        leaves = [t.detach().requires_grad_() for t in tensors[:-1]]
+        y = f(*leaves)
+        return y.detach(), *tandem.autograd.grad(y, leaves, tensors[-1])
+
+    got = run_in(mode, step, *given, g)
+    assert_same_bits(got[0], want)
+    assert_same_bits(f(*given), want)
+    # Gradients are those of the product alone, and of a sum.
+    leaves = [t.detach().requires_grad_() for t in given[1:]]
+    apart = tandem.autograd.grad(f(tandem.zeros_like(given[0]), *leaves), leaves, g)
+    for made, wanted in zip(got[2:], apart, strict=True):
+        assert made.dtype == dtype
+        assert_same_bits(made, wanted)
+    widely = given[0].float().requires_grad_()
+    (bias,) = tandem.autograd.grad(f(widely, *(t.float() for t in given[1:])), [widely], g.float())
+    assert_same_bits(got[1], bias.to(dtype))
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_products_that_are_added_to_in_place_and_saved(dtype, tmp_path):
+    dtype = getattr(tandem, dtype)
+    tandem.manual_seed(0)
+    x, a, b = tandem.randn(40, 33).to(dtype), tandem.randn(40, 70).to(dtype), tandem.randn(70, 33).to(dtype)
+    want = tandem.addmm(x, a, b)
+    assert_same_bits(x.clone().addmm_(a, b), want)
+    assert_same_bits(tandem.addmm(x, a, b, out=tandem.empty(40, 33, dtype=dtype)), want)
+    # What is multiplied by 0 is not read, and one factor more makes no other sum.
+    assert_same_bits(tandem.addmm(x * float("nan"), a, b, beta=0), a @ b)
+    layer = tandem.nn.Linear(70, 33, dtype=dtype)
+    want = layer(a)
+    assert_same_bits(want, F.linear(a.float(), layer.weight.float(), layer.bias.float()).to(dtype))
+    tandem.export.export(layer, (a,)).save(tmp_path / "layer.tandem")
+    assert_same_bits(tandem.export.load(tmp_path / "layer.tandem")(a), want)
+    # A bias of another dtype decides the result's.
+    assert F.linear(a, b.T.contiguous(), tandem.zeros(33)).dtype == tandem.float32
+
+
 # ---- random numbers --------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,18 @@
+// Products of matrices to which something is added: those of half types are made in float32 for it, and what is added
+// is rounded once.
+#pragma once
+
+#include "eager/tensor.h"
+
+namespace tandem::ops {
+
+/// matmul, mm and bmm; of half types in float32 if `wide`.
+Tensor matmulFor(const Tensor& a, const Tensor& b, bool wide);
+Tensor mmFor(const Tensor& a, const Tensor& b, bool wide);
+Tensor bmmFor(const Tensor& a, const Tensor& b, bool wide);
+
+/// `product + x`, where that was computed for this alone; if it is wider than `dtype`, x is widened for it, and the sum
+/// rounded.
+Tensor sumOver(const Tensor& product, const Tensor& x, DType dtype);
+
+}  // namespace tandem::ops
