@@ -3,6 +3,7 @@
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/convolution/patches.h"
+#include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -34,10 +35,10 @@ void addColumns(const ConvShape& s, const T* columns, T* images) {
       const T* from = columns + n * columnsSize(s);
       T* image = images + n * s.inputSize();
       if constexpr (wide) {
-        for (std::int64_t i = 0; i < columnsSize(s); ++i) parts[i] = Element<T>::load(from[i]);
+        widen(from, parts.data(), columnsSize(s));
         std::fill_n(sums.data(), s.inputSize(), C{});
         addPatches(s, parts.data(), sums.data());
-        for (std::int64_t i = 0; i < s.inputSize(); ++i) image[i] = Element<T>::store(sums[i]);
+        narrow(sums.data(), image, s.inputSize());
       } else {
         std::fill_n(image, s.inputSize(), T{});
         addPatches(s, from, image);
