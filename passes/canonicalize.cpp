@@ -8,13 +8,15 @@
 //               an operation computes for them, it computes in the order in which it will lie in memory
 //   pointwise   clones and conversions to the same dtype of contiguous operands are the operand
 //   reductions  over several groups of dims become a chain of reductions over one group each (ir/schema/
-//               reduction_plan.h); over no dims but such of size 1, a conversion; over no elements, a constant
+//               reduction_plan.h); over no dims but such of size 1, a conversion; over no elements, a constant; what an
+//               operation computes for rows that do not merge, it computes in their order
 //   dead code   goes
 //
 // Later passes rely on what it does to windows and reductions, which is done in any case.
 #include <algorithm>
 
 #include "ir/schema/reduction_plan.h"
+#include "passes/clusters.h"
 #include "passes/passes.h"
 #include "passes/windows.h"
 #include "runtime/base/attrs.h"
@@ -52,6 +54,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     } else if (auto pointwise = mlir::dyn_cast<td::PointwiseOp>(op); pointwise && improve_) {
       simpler = simplify(pointwise);
     } else if (auto reduce = mlir::dyn_cast<td::ReduceOp>(op)) {
+      if (improve_) inOrderOfRows(reduce);
       simpler = simplify(b, reduce);
     }
     if (!simpler) return;
@@ -109,7 +112,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
   }
 
   // A part of what an operation computes, read by this window alone, is computed of parts of the operands; so is all of
-  // it in another order, where that is `rearranged` for a write.
+  // it in another order, where that is `rearranged` for a write or a reduction.
   void moveUp(mlir::OpBuilder& b, td::WindowOp op, bool rearranged) {
     DimsRef shape = td::shapeOf(op);
     const std::int64_t all = numelOf(td::shapeOf(op.getSource()));
@@ -161,6 +164,22 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     else if (value != place.value)
       return window(b, op.getLoc(), op.getType(), {place.value, contiguousStrides(td::shapeOf(op)), place.offset});
     return reshaped(b, op.getLoc(), value, op.getType());
+  }
+
+  // What is computed in another order than the rows in which it is reduced, by nobody else, is computed in theirs where
+  // they do not merge: a kernel of rows can do both, and could not read what was stored as it lies. (Elsewhere it
+  // stays, since shape programs know values in the order of the trace.)
+  void inOrderOfRows(td::ReduceOp op) {
+    auto window = op.getInputs()[0].getDefiningOp<td::WindowOp>();
+    if (!window || !allMoveUp(window.getSource())) return;
+    AttrReader attrs(op.getAttrs());
+    const Dims dims(attrs.list());
+    const Dims shape = coreDims(td::shapeOf(window));
+    const auto [begin, end] = reducedCoreDims(td::shapeOf(window), dims);
+    Dims strides;
+    for (std::size_t d = 0; d < td::shapeOf(window).size(); ++d)
+      if (td::shapeOf(window)[d] != 1) strides.push_back(window.getStrides()[d]);
+    if (end == shape.size() && !mergesInto(shape, strides, begin, end)) visit(window, true);
   }
 
   // What is written to a place whose dims lie in memory in another order than those of the value.

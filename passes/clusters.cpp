@@ -72,6 +72,13 @@ bool mergesInto(const Dims& space, const Dims& strides, std::size_t begin, std::
   return true;
 }
 
+bool readsRows(const Target& target, const Dims& space, const Dims& strides, std::size_t begin, std::size_t end) {
+  if (mergesInto(space, strides, begin, end)) return true;
+  // What is there once for many elements is better stored with what it is taken into.
+  return target.takesStridedRows &&
+         llvm::none_of(DimsRef(strides).subspan(begin, end - begin), [](auto s) { return s == 0; });
+}
+
 bool Clusters::isFusible(mlir::Operation* op) {
   return mlir::isa<td::PointwiseOp, td::ReduceOp, td::RandomOp, td::FrameOp>(op);
 }
@@ -80,7 +87,7 @@ mlir::Type Clusters::domainType(mlir::Operation* op) {
   return mlir::isa<td::ReduceOp>(op) ? op->getOperand(0).getType() : op->getResult(0).getType();
 }
 
-bool Clusters::walkable(mlir::Operation* op) {
+bool Clusters::walkable(mlir::Operation* op, const Target& target) {
   if (mlir::isa<td::FrameOp>(op)) return true;
   DimsRef whole = shapeOfType(domainType(op));
   Dims shape(whole);
@@ -105,7 +112,11 @@ bool Clusters::walkable(mlir::Operation* op) {
     core.push_back(whole[d]);
     for (std::size_t k = 0; k < strides.size(); ++k) coreStrides[k].push_back(strides[k][d]);
   }
-  if (end == core.size()) return collapseRow(core, coreStrides, begin) && core.size() <= kMaxOuterRank + 1;
+  if (end == core.size()) {
+    for (Dims& s : coreStrides)
+      if (!mergesInto(core, s, begin, end) && readsRows(target, core, s, begin, end)) s = contiguousStrides(core);
+    return collapseRow(core, coreStrides, begin) && core.size() <= kMaxOuterRank + 1;
+  }
   return collapseColumn(core, coreStrides, begin, end) && core.size() <= kMaxOuterRank + 2;
 }
 
@@ -403,7 +414,9 @@ bool Clusters::legalOperation(Candidate& c, int op) {
     ++c.inputs;
     if (m.kind == ClusterKind::Pointwise) continue;
     Dims strides = operandStrides(m.space, op, k, align);
-    if (!mergesInto(m.space, strides, m.begin, m.end)) return false;
+    if (m.kind == ClusterKind::Row ? !readsRows(*target_, m.space, strides, m.begin, m.end)
+                                   : !mergesInto(m.space, strides, m.begin, m.end))
+      return false;
   }
   for (mlir::Value result : ops_[op]->getResults()) {
     bool escapes = false;

@@ -38,7 +38,7 @@ class Clusters {
   /// What an operation runs over: its result, or what it reduces.
   static mlir::Type domainType(mlir::Operation* op);
   /// Can a kernel of this operation alone walk its operands?
-  static bool walkable(mlir::Operation* op);
+  static bool walkable(mlir::Operation* op, const Target& target);
 
   [[nodiscard]] int numOps() const { return static_cast<int>(ops_.size()); }
   [[nodiscard]] mlir::Operation* op(int i) const { return ops_[i]; }
@@ -119,5 +119,7 @@ Dims keptMap(const Dims& align, std::size_t begin, std::size_t end);
 
 /// Do the dims [begin, end) of a space merge into one under these strides?
 bool mergesInto(const Dims& space, const Dims& strides, std::size_t begin, std::size_t end);
+/// Does a kernel of rows take an input of these strides, as it is or through contiguous memory?
+bool readsRows(const Target& target, const Dims& space, const Dims& strides, std::size_t begin, std::size_t end);
 
 }  // namespace tandem::passes

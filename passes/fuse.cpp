@@ -35,7 +35,7 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
   void runOnOperation() override {
     mlir::Block& block = getOperation().getBody().front();
     for (mlir::Operation& op : llvm::make_early_inc_range(block))
-      if (Clusters::isFusible(&op) && !Clusters::walkable(&op)) makeDense(&op);
+      if (Clusters::isFusible(&op) && !Clusters::walkable(&op, target_)) makeDense(&op);
     Clusters clusters = clustersOf(block, {});
     if (improve_) {
       std::vector<Copied> copies = recompute(clusters);

@@ -1,7 +1,11 @@
 #include "passes/kernel_builder.h"
 
+#include <span>
+#include <utility>
+
 #include <llvm/ADT/DenseMap.h>
 
+#include "passes/clusters.h"
 #include "passes/windows.h"
 #include "runtime/base/error.h"
 
@@ -89,8 +93,8 @@ bool knowsPlace(const KernelSignature& s) {
 
 }  // namespace
 
-Launch regionLaunch(td::RegionOp region) {
-  Launch launch;
+RegionLaunch regionLaunch(td::RegionOp region) {
+  RegionLaunch launch;
   KernelSignature& s = launch.signature;
   RegionBody(s, region);
   Dims shape{DimsRef(region.getSpace())};
@@ -121,10 +125,18 @@ Launch regionLaunch(td::RegionOp region) {
   return launch;
 }
 
-bool layOutRegion(Launch& launch, llvm::StringRef kind, std::size_t begin, std::size_t end, const Dims& space,
+bool layOutRegion(RegionLaunch& launch, llvm::StringRef kind, std::size_t begin, std::size_t end, const Dims& space,
                   std::vector<Dims> strides) {
   Walk walk{Walk::Kind::Elements, begin, end, knowsPlace(launch.signature)};
   if (kind != "pointwise") walk.kind = kind == "row" ? Walk::Kind::Rows : Walk::Kind::Columns;
+  auto merges = [&](const Dims& s) { return mergesInto(space, s, begin, end); };
+  const auto inputs = std::span(strides).first(launch.signature.inputs.size());
+  if (kind == "row" && !llvm::all_of(inputs, merges)) {
+    // What goes along rows by steps would be read across the pieces of the others.
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      if (!merges(inputs[k]) || (inputs[k].back() != 0 && inputs[k].back() != 1))
+        launch.strided.push_back({k, std::exchange(inputs[k], contiguousStrides(space))});
+  }
   return layOut(launch, walk, space, std::move(strides)) && launch.signature.outerRank <= kMaxOuterRank;
 }
 

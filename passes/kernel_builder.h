@@ -6,11 +6,21 @@
 
 namespace tandem::passes {
 
+/// The launch of a region. Of inputs whose rows do not merge into one dim the arguments say that they are contiguous
+/// over the space: executors read those through contiguous memory (Executor::launchStrided).
+struct RegionLaunch : Launch {
+  struct Strided {
+    std::size_t input;
+    Dims strides;  // over the space
+  };
+  std::vector<Strided> strided;
+};
+
 /// The kernel of a region. Its inputs are the region's tensor inputs in order, its scalars the others.
-Launch regionLaunch(td::RegionOp region);
+RegionLaunch regionLaunch(td::RegionOp region);
 /// Completes the launch of a region of this kind over a space, of which it reduces the dims [begin, end), for operands
 /// of these strides; the signature has its body. False where no kernel walks them.
-bool layOutRegion(Launch& launch, llvm::StringRef kind, std::size_t begin, std::size_t end, const Dims& space,
+bool layOutRegion(RegionLaunch& launch, llvm::StringRef kind, std::size_t begin, std::size_t end, const Dims& space,
                   std::vector<Dims> strides);
 /// Copies elements of one dtype between two strided places of a shape. `signature.outerRank` may be larger than kernels
 /// can have; then only a library copy will do.

@@ -118,7 +118,7 @@ class Lowering {
 
   void lowerRegion(td::RegionOp region) {
     if (numelOf(region.getSpace()) == 0) return;
-    Launch launch = regionLaunch(region);
+    RegionLaunch launch = regionLaunch(region);
     std::vector<PlanOperand> inputs;
     std::vector<PlanOperand> outputs;
     for (mlir::Value v : region.getInputs())
@@ -127,7 +127,7 @@ class Lowering {
     std::vector<std::uint32_t> scalars = slots(region.getInputs());
     plan_.explanation += regionText(region, launch.signature.text());
     inputs.insert(inputs.end(), outputs.begin(), outputs.end());
-    writer_.kernel(lineOf(*region), launch, std::move(inputs), std::move(scalars));
+    writer_.region(lineOf(*region), launch, Dims(DimsRef(region.getSpace())), std::move(inputs), std::move(scalars));
   }
 
   void lowerLibrary(td::LibraryOp op) {

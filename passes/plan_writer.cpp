@@ -52,6 +52,16 @@ void PlanWriter::kernel(const std::string& line, const Launch& launch, std::vect
   instr.space = launch.space;
 }
 
+void PlanWriter::region(const std::string& line, const RegionLaunch& launch, const Dims& space,
+                        std::vector<PlanOperand> operands, std::vector<std::uint32_t> scalars) {
+  for (const RegionLaunch::Strided& s : launch.strided) {
+    operands[s.input].shape = space;
+    operands[s.input].strides = s.strides;
+  }
+  kernel(line, launch, std::move(operands), std::move(scalars));
+  plan_.instrs.back().strided = !launch.strided.empty();
+}
+
 void PlanWriter::library(const std::string& line, OpCode op, std::vector<PlanOperand> operands, std::size_t numInputs,
                          std::vector<std::uint32_t> scalars, std::span<const std::int64_t> attrs) {
   const OpFacts& f = facts(op);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ir/schema/op_table.h"
+#include "passes/kernel_builder.h"
 #include "passes/places.h"
-#include "runtime/kernel/launch_builder.h"
 #include "runtime/plan/plan.h"
 
 namespace tandem::passes {
@@ -21,6 +21,9 @@ class PlanWriter {
   std::uint32_t buffer(const MemoryPlace& place, std::int64_t bytes);
   /// Operands: inputs, then outputs.
   void kernel(const std::string& line, const Launch& launch, std::vector<PlanOperand> operands,
+              std::vector<std::uint32_t> scalars);
+  /// The kernel of a region over this space.
+  void region(const std::string& line, const RegionLaunch& launch, const Dims& space, std::vector<PlanOperand> operands,
               std::vector<std::uint32_t> scalars);
   /// Operands have shapes and strides. What has only empty results is left out where nothing else is asked of it.
   void library(const std::string& line, OpCode op, std::vector<PlanOperand> operands, std::size_t numInputs,

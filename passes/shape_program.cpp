@@ -358,15 +358,16 @@ class ShapeRun {
       strides.push_back(spread(region.space, map, contiguousStrides(coreDims(meta(result).shape))));
       moved += bytes(result);
     }
-    Launch launch;
+    RegionLaunch launch;
     launch.signature = instr.body;
     if (!layOutRegion(launch, instr.text.kind, instr.begin, instr.end, region.space, std::move(strides))) return false;
+    if (!std::ranges::equal(launch.strided, instr.strided, {}, &RegionLaunch::Strided::input)) return false;
     double elements = 0;
     for (const Member& m : instr.members) elements += static_cast<double>(numelOf(domainOf(trace_.nodes[m.node])));
     const bool same = hasSameAccesses(launch.signature, instr.body);
     plan_.explanation +=
         regionText(instr.text, region.space, moved, elements, same ? instr.bodyText : launch.signature.text());
-    writer_.kernel(lineOf(trace_, instr.node), launch, std::move(operands), instr.scalars);
+    writer_.region(lineOf(trace_, instr.node), launch, region.space, std::move(operands), instr.scalars);
     return true;
   }
 

@@ -71,6 +71,7 @@ class ShapeProgram {
     std::vector<std::uint32_t> resultOf;  // Region: of each result the member that makes it
     KernelSignature body;                 // Region: of which accesses are computed anew
     std::string bodyText;                 // as long as they are the same
+    std::vector<std::size_t> strided;     // Region: inputs that are read through contiguous memory
     RegionText text;
     std::size_t rank = 0;  // of the space, of which the dims [begin, end) are reduced
     std::size_t begin = 0;

@@ -182,7 +182,9 @@ class ShapeRecorder {
       instr.members.push_back(std::move(m));
     }
     instr.node = instr.members.back().node;
-    instr.body = regionLaunch(region).signature;
+    RegionLaunch launch = regionLaunch(region);
+    instr.body = std::move(launch.signature);
+    for (const RegionLaunch::Strided& s : launch.strided) instr.strided.push_back(s.input);
     instr.bodyText = instr.body.text();
     instr.text = textOf(region);
     instr.rank = region.getSpace().size();

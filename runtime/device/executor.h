@@ -8,7 +8,10 @@
 // copy (`copyToHost`), which waits for the stream.
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <list>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -53,6 +56,7 @@ struct LaunchPreview {
   const Kernel* kernel;
   const std::int64_t* args;
   LaunchSpace space;
+  bool strided = false;  // by launchStrided
 };
 
 /// A kernel whose code was made before. Without an object: one that launches only ask about and run others for.
@@ -108,6 +112,22 @@ class Executor {
   /// through which memory it goes, is the executor's choice and changes no bit. `args` is copied where the call returns
   /// before the work is done.
   virtual void launch(const Kernel& kernel, const std::int64_t* args, const LaunchSpace& space, Stream& stream) = 0;
+  /// The same for a kernel of rows of which some inputs lie otherwise than `args`, laid out so, say: they are
+  /// contiguous there, and `inputs`, one an input of the kernel, has shapes and strides of those, with as many elements
+  /// in the same order. Made of a copy of each, unless the executor knows better.
+  virtual void launchStrided(const Kernel& kernel, const ArgLayout& layout, const std::int64_t* args,
+                             const LaunchSpace& space, std::span<const ArrayView> inputs, Stream& stream) {
+    std::vector<std::int64_t> own(args, args + layout.size());
+    std::list<Copy> copies;
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      const ArrayView& from = inputs[k];
+      if (from.shape.empty()) continue;
+      const Copy& copy = copies.emplace_back(*this, static_cast<std::size_t>(from.numel()) * itemSize(from.dtype));
+      copyArray(from, {copy.data, from.dtype, from.shape, contiguousStrides(from.shape)}, stream);
+      own[layout.pointer(k)] = std::bit_cast<std::int64_t>(copy.data);
+    }
+    launch(kernel, own.data(), space, stream);
+  }
   /// Queues a reduction of strided memory. False, having done nothing, where the executor has no way of its own: the
   /// caller then launches a kernel, over a contiguous copy where the reduced dims do not merge.
   virtual bool reduceStrided(const StridedReduction& reduction, Stream& stream) {
@@ -140,6 +160,18 @@ class Executor {
 
   /// What a GPU does beside computing (gpu_control.h); null where the device is none.
   virtual GpuControl* gpu() { return nullptr; }
+
+ private:
+  struct Copy {
+    Copy(Executor& runs, std::size_t bytes) : runs(runs), bytes(bytes), data(runs.allocate(bytes)) {}
+    ~Copy() { runs.deallocate(data, bytes); }
+    Copy(const Copy&) = delete;
+    Copy& operator=(const Copy&) = delete;
+
+    Executor& runs;
+    std::size_t bytes;
+    void* data;
+  };
 };
 
 /// The devices of a kind, in the order of their indices; where there are none, why. They live as long as the process.

@@ -34,6 +34,10 @@ struct Target {
   std::int64_t fewRows = 15;
   std::int64_t longRow = 65536;
 
+  /// Do kernels of rows take inputs whose rows do not merge into one dim, through contiguous memory that is made while
+  /// they run (Executor::launchStrided)? Else what reads such an input is a kernel of its own.
+  bool takesStridedRows = true;
+
   /// Are rows of n elements cut into blocks? Only kernels can be that do nothing with a finished row but store it, so
   /// that fusing what follows a reduction would leave the processor idle.
   [[nodiscard]] bool splitsRows(std::int64_t rows, std::int64_t n) const { return rows <= fewRows && n >= longRow; }

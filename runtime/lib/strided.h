@@ -22,13 +22,15 @@ void copyArray(const ArrayView& from, const ArrayView& to);
 class RowMajorPieces {
  public:
   explicit RowMajorPieces(const ArrayView& from);
-  /// Pieces begin and end at multiples of so many elements,
-  [[nodiscard]] std::int64_t unit() const { return unit_; }
-  /// and should have this many.
+  /// So many elements a piece should have.
   [[nodiscard]] std::int64_t least() const { return least_; }
   [[nodiscard]] std::int64_t itemSize() const { return static_cast<std::int64_t>(tandem::itemSize(from_.dtype)); }
-  /// Copies the units [begin, end) to contiguous memory.
-  void copy(std::int64_t begin, std::int64_t end, void* to) const;
+  /// Copies the elements [begin, end), and what units they are part of, to contiguous memory of `bytes`. Where the first
+  /// of them is then.
+  char* copy(std::int64_t begin, std::int64_t end, char* to) const;
+  [[nodiscard]] std::int64_t bytes(std::int64_t begin, std::int64_t end) const {
+    return ((end + unit_ - 1) / unit_ - begin / unit_) * unit_ * itemSize();
+  }
 
  private:
   ArrayView from_;       // adjacent dims merged

@@ -46,7 +46,6 @@ void resolveKernel(Plan& plan, const PlanInstr& instr) {
                    instr.scalars.size() == layout.scalars,
                signature.text());
   auto start = static_cast<std::uint32_t>(plan.blocks.size());
-  plan.starts.push_back(start);
   plan.blocks.insert(plan.blocks.end(), instr.args.begin(), instr.args.end());
   for (std::size_t k = 0; k < instr.operands.size(); ++k) {
     const PlanOperand& o = instr.operands[k];
@@ -59,13 +58,9 @@ void resolveKernel(Plan& plan, const PlanInstr& instr) {
   }
 }
 
-// A library call's views, or the two of a copy.
+// A library call's views, the two of a copy, or those of a kernel with strided inputs.
 void resolveViews(Plan& plan, const PlanInstr& instr) {
   auto start = static_cast<std::uint32_t>(plan.views.size());
-  plan.starts.push_back(start);
-  std::int64_t largest = 0;
-  for (const PlanOperand& o : instr.operands) largest = std::max(largest, numelOf(o.shape));
-  plan.elements += largest;
   for (std::size_t k = 0; k < instr.operands.size(); ++k) {
     const PlanOperand& o = instr.operands[k];
     plan.views.push_back({nullptr, o.dtype, o.shape, o.strides});
@@ -135,14 +130,20 @@ void loadKernels(Plan& plan, const KernelModule* module) {
 
 void runInstruction(const Plan& plan, const PlanWorkspace& work, std::size_t i) {
   const PlanInstr& instr = plan.instrs[i];
-  const std::uint32_t start = plan.starts[i];
+  const std::int64_t* const args = work.blocks.data() + plan.starts[i];
+  const auto views = std::span(work.views).subspan(plan.viewStarts[i]);
   switch (instr.kind) {
   case PlanInstr::Kind::Kernel:
-    return launch(plan.device, *plan.loaded[instr.function], &work.blocks[start], instr.space);
+    if (instr.strided) {
+      Executor& runs = executor(plan.device);
+      return runs.launchStrided(*plan.loaded[instr.function], ArgLayout(plan.kernels[instr.function]), args,
+                                instr.space, views.first(instr.numInputs), runs.stream());
+    }
+    return launch(plan.device, *plan.loaded[instr.function], args, instr.space);
   case PlanInstr::Kind::Library:
-    return runLibrary(plan, instr, std::span(work.views).subspan(start, instr.operands.size()), work.slots);
+    return runLibrary(plan, instr, views.first(instr.operands.size()), work.slots);
   case PlanInstr::Kind::Copy:
-    return copy(plan.device, work.views[start], work.views[start + 1]);
+    return copy(plan.device, views[0], views[1]);
   }
 }
 
@@ -177,7 +178,7 @@ std::vector<LaunchPreview> launchesOf(const Plan& plan) {
   std::vector<LaunchPreview> launches;
   for (const PlanInstr& instr : plan.instrs)
     if (instr.kind == PlanInstr::Kind::Kernel)
-      launches.push_back({plan.loaded[instr.function], instr.args.data(), instr.space});
+      launches.push_back({plan.loaded[instr.function], instr.args.data(), instr.space, instr.strided});
   return launches;
 }
 
@@ -185,6 +186,7 @@ void resolvePlan(Plan& plan, const KernelModule* module) {
   plan.blocks.clear();
   plan.views.clear();
   plan.starts.clear();
+  plan.viewStarts.clear();
   plan.pointerPatches.clear();
   plan.scalarPatches.clear();
   plan.viewPatches.clear();
@@ -203,10 +205,16 @@ void resolvePlan(Plan& plan, const KernelModule* module) {
   }
   for (const PlanInstr& instr : plan.instrs) {
     for (const PlanOperand& o : instr.operands) TANDEM_CHECK(o.absent || o.buffer < plan.buffers.size());
+    plan.starts.push_back(static_cast<std::uint32_t>(plan.blocks.size()));
+    plan.viewStarts.push_back(static_cast<std::uint32_t>(plan.views.size()));
+    std::int64_t elements = instr.space.units * instr.space.elementsPerUnit;
+    if (instr.kind != PlanInstr::Kind::Kernel)
+      for (const PlanOperand& o : instr.operands) elements = std::max(elements, numelOf(o.shape));
+    plan.elements += elements;
     switch (instr.kind) {
     case PlanInstr::Kind::Kernel:
       resolveKernel(plan, instr);
-      plan.elements += instr.space.units * instr.space.elementsPerUnit;
+      if (instr.strided) resolveViews(plan, instr);
       break;
     case PlanInstr::Kind::Library:
       TANDEM_CHECK(instr.function < plan.library.size() && instr.numInputs <= instr.operands.size());

@@ -62,8 +62,9 @@ struct PlanOperand {
   std::uint32_t buffer = 0;
   std::uint64_t byteOffset = 0;
   DType dtype = DType::Float32;
-  Dims shape;    // library calls and copies only
-  Dims strides;  // in elements; likewise
+  // Of library calls, copies, and those inputs of kernels that are read through contiguous memory.
+  Dims shape;
+  Dims strides;  // in elements
   bool absent = false;
 };
 
@@ -76,6 +77,7 @@ struct PlanInstr {
   std::vector<std::int64_t> attrs;     // Library
   std::vector<std::int64_t> args;      // Kernel: the argument block; pointers and scalars are filled in at run time
   LaunchSpace space;                   // Kernel
+  bool strided = false;                // Kernel: are inputs read through contiguous memory? Those have strides
   std::string line;                    // the user's line, `file:line`, for errors
 };
 
@@ -109,7 +111,8 @@ struct Plan {
   std::vector<LibraryFn> libraryFns;
   std::vector<std::int64_t> blocks;       // the argument blocks of all kernels, one behind the other
   std::vector<ArrayView> views;           // the operands of all library calls, likewise
-  std::vector<std::uint32_t> starts;      // of an instruction's block in `blocks`, or of its views in `views`
+  std::vector<std::uint32_t> starts;      // of an instruction's block in `blocks`
+  std::vector<std::uint32_t> viewStarts;  // of its views in `views`
   std::vector<PlanPatch> pointerPatches;  // into blocks
   std::vector<PlanPatch> scalarPatches;   // into blocks
   std::vector<PlanPatch> viewPatches;     // into views

@@ -318,7 +318,18 @@ class PlanCheck {
           reach.along(reduced[d], args[layout.reducedStride(k, static_cast<int>(d))]);
       }
       const PlanBuffer& b = plan_.buffers[o.buffer];
-      reach.within(o.byteOffset, b.bytes, o.dtype, "a kernel's operand", alignment(b));
+      if (!i.strided || o.shape.empty()) {
+        reach.within(o.byteOffset, b.bytes, o.dtype, "a kernel's operand", alignment(b));
+        continue;
+      }
+      // The kernel reads contiguous memory, a piece at a time.
+      bool contiguous = input && i.numInputs == s.inputs.size() && operand.access == Access::Unit && !layout.column &&
+                        layout.outerRank > 0;
+      std::int64_t step = n;
+      for (int d = layout.outerRank; d-- > 0; step *= outer[static_cast<std::size_t>(d)])
+        contiguous &= outer[static_cast<std::size_t>(d)] == 1 || args[layout.outerStride(k, d)] == step;
+      require(contiguous && checkedNumel(o.shape) == points.get(), "a strided input of a kernel");
+      static_cast<void>(array(o));
     }
   }
 

@@ -95,7 +95,8 @@ class Writer {
                             list(o.strides));
   }
   Offset<wire::Instruction> instruction(const PlanInstr& i) {
-    return wire::CreateInstruction(b_, as<wire::InstructionKind>(i.kind), i.function, i.numInputs,
+    const auto kind = i.strided ? wire::InstructionKind::StridedKernel : as<wire::InstructionKind>(i.kind);
+    return wire::CreateInstruction(b_, kind, i.function, i.numInputs,
                                    each(i.operands, &Writer::view), b_.CreateVector(i.scalars), list(i.attrs),
                                    list(i.args), text(i.line));
   }
@@ -322,7 +323,8 @@ PlanOperand view(const wire::View* v) {
 
 PlanInstr instruction(const wire::Instruction* i) {
   PlanInstr out{};
-  out.kind = checked<PlanInstr::Kind>(i->kind(), wire::InstructionKind::MAX);
+  out.strided = i->kind() == wire::InstructionKind::StridedKernel;
+  out.kind = out.strided ? PlanInstr::Kind::Kernel : checked<PlanInstr::Kind>(i->kind(), wire::InstructionKind::MAX);
   out.function = i->function();
   out.numInputs = i->inputs();
   out.operands = each(i->operands(), view);

@@ -14,9 +14,10 @@ namespace tandem::program {
 
 /// Minor versions: 0; 1 has symbols of kernels that follow from their signatures (kernel_symbol.h), and the
 /// hash of the weights' header; 2 may have the code of library functions; 3 has bounds of numbers; 4 says of arguments
-/// that they were on the CPU, and may compute numbers by functions of the module math.
+/// that they were on the CPU, and may compute numbers by functions of the module math; 5 has kernels of which some
+/// inputs are strided.
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 4;
+inline constexpr std::uint16_t kMinor = 5;
 
 /// A kernel of the plans, or one that launches run in its stead.
 struct KernelData {

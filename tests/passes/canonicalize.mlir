@@ -329,3 +329,28 @@ func.func @turned_write_of_a_product(%x: tensor<4x6xf32>, %y: tensor<6x4xf32>, %
   %1 = td.write %0 into %x strides [1, 6] offset 0 : tensor<6x4xf32> into tensor<4x6xf32>
   td.return %1 into [0] : tensor<4x6xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @reduced_in_another_order
+// What a sum alone reads is computed in the order of its rows where these do not merge in the order in which it would lie.
+// CHECK: %[[X:.*]] = td.window %arg0 strides [8192, 1, 64]
+// CHECK: %[[E:.*]] = td.pointwise<exp>(%[[X]])
+// CHECK: td.reduce<sum>(%[[E]])
+func.func @reduced_in_another_order(%x: tensor<2x128x64xf32>) {
+  %0 = td.pointwise<exp>(%x) : (tensor<2x128x64xf32>) -> tensor<2x128x64xf32>
+  %1 = td.window %0 strides [8192, 1, 64] offset 0 : tensor<2x128x64xf32> -> tensor<2x64x128xf32>
+  %2 = td.reduce<sum>(%1) [2, 1, 2, 1, 0] : (tensor<2x64x128xf32>) -> tensor<2x1x1xf32>
+  td.return %2 into [-1] : tensor<2x1x1xf32>
+}
+
+// CHECK-LABEL: @rows_that_merge
+// CHECK: %[[E:.*]] = td.pointwise<exp>(%arg0)
+// CHECK: %[[X:.*]] = td.window %[[E]]
+// CHECK: td.reduce<sum>(%[[X]])
+func.func @rows_that_merge(%x: tensor<2x128x64xf32>) {
+  %0 = td.pointwise<exp>(%x) : (tensor<2x128x64xf32>) -> tensor<2x128x64xf32>
+  %1 = td.window %0 strides [8192, 1, 64] offset 0 : tensor<2x128x64xf32> -> tensor<2x64x128xf32>
+  %2 = td.reduce<sum>(%1) [1, 2, 1, 0] : (tensor<2x64x128xf32>) -> tensor<2x64x1xf32>
+  td.return %2 into [-1] : tensor<2x64x1xf32>
+}

@@ -98,6 +98,21 @@ func.func @stored(%x: tensor<64x4x256xf32>, %y: tensor<64x4x256xf32>, %w: tensor
 
 // -----
 
+// CHECK-LABEL: @strided_rows
+// Rows whose dims lie in another order are read through contiguous memory; that makes no region of its own.
+// CHECK: %[[W:.*]] = td.window %arg0
+// CHECK: td.region "row" [64, 4, 256] reduce[1, 3] (%[[W]], %arg1)
+// CHECK: td.pointwise<mul>
+// CHECK-NOT: td.region
+func.func @strided_rows(%x: tensor<64x256x4xf32>, %y: tensor<64x4x256xf32>) {
+  %0 = td.window %x strides [1024, 1, 4] offset 0 : tensor<64x256x4xf32> -> tensor<64x4x256xf32>
+  %1 = td.pointwise<mul>(%0, %y) : (tensor<64x4x256xf32>, tensor<64x4x256xf32>) -> tensor<64x4x256xf32>
+  %2 = td.reduce<sum>(%1) [2, 1, 2, 1, 0] : (tensor<64x4x256xf32>) -> tensor<64x1x1xf32>
+  td.return %2 into [-1] : tensor<64x1x1xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @taken_back
 // The reader sums along the dims in which %w moves by more than one stride: it cannot read %w, and gets the product.
 // CHECK: %[[P:.*]] = td.region "pointwise" [64, 4, 256]

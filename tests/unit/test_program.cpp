@@ -408,6 +408,13 @@ void addSlot(ProgramData& d, ScalarSlot::Source source, int a, int b) {
   entry(d).plan.slots.push_back({source, Scalar(1), a, b});
 }
 
+void stride(ProgramData& d, Dims shape, Dims strides) {
+  PlanInstr& i = kernel(d);
+  i.strided = true;
+  i.operands[0].shape = std::move(shape);
+  i.operands[0].strides = std::move(strides);
+}
+
 const Refusal kRefusals[] = {
     {"ArenaTooLarge", [](ProgramData& d) { entry(d).plan.arenaBytes = std::uint64_t{1} << 50; }, "bytes"},
     {"ResultsOverflow", [](ProgramData& d) { entry(d).fresh.assign(2, UINT64_MAX - 8); }, "a result of"},
@@ -461,6 +468,9 @@ const Refusal kRefusals[] = {
     {"KernelTooLong", [](ProgramData& d) { kernel(d).args[layout(d).innerSize()] += 1; }, "a kernel's operand reaches"},
     {"KernelHuge", [](ProgramData& d) { kernel(d).args[layout(d).innerSize()] = INT64_MAX; }, "size"},
     {"KernelEmpty", [](ProgramData& d) { kernel(d).args[layout(d).innerSize()] = 0; }, "no elements"},
+    {"KernelStrided", [](ProgramData& d) { stride(d, {kRows, 2}, {2, 1}); }, "a strided input of a kernel"},
+    {"KernelStridedElementwise", [](ProgramData& d) { stride(d, {kRows, kColumns}, {1, kRows}); },
+     "a strided input of a kernel"},
     {"NoCodeOfAPartialKernel",
      [](ProgramData& d) { entry(d).plan.kernels[kernel(d).function].kind = KernelKind::Partial; }, "partial"},
     {"NoSuchFunction", [](ProgramData& d) { product(d).function = 99; }, "a library call"},
@@ -475,7 +485,7 @@ const Refusal kRefusals[] = {
     {"ProductAbsent", [](ProgramData& d) { product(d).operands[0] = {}, product(d).operands[0].absent = true; },
      "absent"},
     {"ProductNumbers", [](ProgramData& d) { product(d).scalars = {0}; }, "numbers"},
-    {"ProductAttributes", [](ProgramData& d) { product(d).attrs = {0, 1}; }, "attributes"},
+    {"ProductAttributes", [](ProgramData& d) { product(d).attrs = {0, 1, 0}; }, "attributes"},
     {"ProductFlag", [](ProgramData& d) { product(d).attrs = {2}; }, "no bool"},
     {"GatherDim", [](ProgramData& d) { gather(d).attrs = {2}; }, "a dim is out of range"},
     {"GatherNoDim", [](ProgramData& d) { gather(d).attrs = {}; }, "attributes are missing"},

@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 #include "runtime/device/cpu/cpu_module.h"
 #include "runtime/device/cpu/launch.h"
+#include "runtime/device/cpu/strided_launch.h"
 #include "runtime/device/cpu/strided_reduction.h"
 #include "runtime/device/executor.h"
 #include "runtime/kernel/in_parallel.h"
@@ -57,6 +58,10 @@ class CpuExecutor : public Executor {
   void launch(const Kernel& kernel, const std::int64_t* args, const LaunchSpace& space, Stream&) override {
     cpu::launch(kernel, args, space);
   }
+  void launchStrided(const Kernel& kernel, const ArgLayout&, const std::int64_t* args, const LaunchSpace& space,
+                     std::span<const ArrayView> inputs, Stream&) override {
+    cpu::launchStrided(static_cast<const cpu::CpuKernel&>(kernel), args, space, inputs);
+  }
   bool reduceStrided(const StridedReduction& reduction, Stream&) override { return cpu::reduceStrided(reduction); }
   void copyArray(const ArrayView& from, const ArrayView& to, Stream&) override { tandem::copyArray(from, to); }
   LibraryFn library(std::string_view op) override { return libraryFunction(op); }
@@ -72,9 +77,11 @@ class CpuExecutor : public Executor {
 /// Each once.
 std::vector<const cpu::CpuKernel*> neededBy(std::span<const LaunchPreview> launches) {
   std::vector<const cpu::CpuKernel*> needed;
-  for (const LaunchPreview& l : launches)
-    for (const cpu::CpuKernel* k : cpu::neededBy(static_cast<const cpu::CpuKernel&>(*l.kernel), l.args, l.space))
+  for (const LaunchPreview& l : launches) {
+    const auto& kernel = static_cast<const cpu::CpuKernel&>(*l.kernel);
+    for (const cpu::CpuKernel* k : l.strided ? cpu::asItIs(kernel, l.space) : cpu::neededBy(kernel, l.args, l.space))
       if (std::ranges::find(needed, k) == needed.end()) needed.push_back(k);
+  }
   return needed;
 }
 

@@ -69,13 +69,17 @@ void launchTiles(const CpuKernel& kernel, const std::int64_t* args, const Launch
   parallelTiles(tiles, [&](std::int64_t i) { fn(args, i * unitsPerTile, std::min(units, (i + 1) * unitsPerTile)); });
 }
 
+SmallVector<const CpuKernel*, 2> asItIs(const CpuKernel& kernel, const LaunchSpace& space) {
+  if (isWorthSplitting(kernel, space)) return {kernel.split().partial, kernel.split().finish};
+  return {&kernel};
+}
+
 SmallVector<const CpuKernel*, 2> neededBy(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
   if (const CpuKernel* rows = ofShortRows(kernel, space)) return {rows, &kernel};
   if (const OtherLaunch other = otherLaunch(kernel, args); other.kernel != nullptr)
     return neededBy(*other.kernel, other.args.data(), other.space);
   if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return {how.kernel};
-  if (isWorthSplitting(kernel, space)) return {kernel.split().partial, kernel.split().finish};
-  return {&kernel};
+  return asItIs(kernel, space);
 }
 
 }  // namespace tandem::cpu

@@ -33,6 +33,8 @@ inline void launch(const Kernel& loaded, const std::int64_t* args, const LaunchS
 
 /// In tiles of the pool where there are enough elements, as it is.
 void launchTiles(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space);
+/// The kernel itself, or those of its parts where it is split.
+SmallVector<const CpuKernel*, 2> asItIs(const CpuKernel& kernel, const LaunchSpace& space);
 /// The kernels whose code `launch` will need.
 SmallVector<const CpuKernel*, 2> neededBy(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space);
 

@@ -36,15 +36,6 @@ void finish(const CpuKernel& whole, const std::int64_t* args, const Partials& pa
       space);
 }
 
-void launchRows(const CpuKernel& whole, const std::int64_t* args, std::int64_t rows, std::int64_t n) {
-  const CpuKernel& partial = *whole.split().partial;
-  const std::int64_t blocks = rowBlocks(n);
-  const Partials partials(partial.signature, rows * blocks);
-  launchTiles(partial, partialRowArgs(whole.signature, args, partials, partials.memory()).data(),
-              {rows * blocks, std::min(n, kTrailingBlock)});
-  finish(whole, args, partials, {rows, blocks});
-}
-
 void launchColumns(const CpuKernel& whole, const std::int64_t* args, std::int64_t columns, std::int64_t rows) {
   constexpr std::int64_t kGrain = 16 * 1024;
   const CpuKernel& partial = *whole.split().partial;
@@ -91,8 +82,22 @@ bool isWorthSplitting(const CpuKernel& whole, const LaunchSpace& space) {
   return units <= kMaxSplitColumns && units * length >= kMinSplitElements && length > block && length <= block * block;
 }
 
+void launchBlocks(const CpuKernel& whole, const std::int64_t* args, const LaunchSpace& space,
+                  FunctionRef<void(const CpuKernel&, const std::int64_t*)> run) {
+  const auto [rows, n] = space;
+  const CpuKernel& partial = *whole.split().partial;
+  const std::int64_t blocks = rowBlocks(n);
+  const Partials partials(partial.signature, rows * blocks);
+  run(partial, partialRowArgs(whole.signature, args, partials, partials.memory()).data());
+  finish(whole, args, partials, {rows, blocks});
+}
+
 void launchSplit(const CpuKernel& whole, const std::int64_t* args, const LaunchSpace& space) {
-  if (whole.signature.kind == KernelKind::Row) return launchRows(whole, args, space.units, space.elementsPerUnit);
+  if (whole.signature.kind == KernelKind::Row)
+    return launchBlocks(whole, args, space, [&](const CpuKernel& partial, const std::int64_t* own) {
+      launchTiles(partial, own,
+                  {space.units * rowBlocks(space.elementsPerUnit), std::min(space.elementsPerUnit, kTrailingBlock)});
+    });
   launchColumns(whole, args, space.units, space.elementsPerUnit);
 }
 

@@ -184,14 +184,16 @@ RowMajorPieces::RowMajorPieces(const ArrayView& from) : from_(from) {
   least_ = std::max(lines * unit_, kPiece / itemSize());
 }
 
-void RowMajorPieces::copy(std::int64_t begin, std::int64_t end, void* to) const {
+char* RowMajorPieces::copy(std::int64_t begin, std::int64_t end, char* to) const {
+  char* const first = to + begin % unit_ * itemSize();
   const std::int64_t steps = from_.shape[dim_];
-  char* out = static_cast<char*>(to);
+  begin /= unit_;
+  end = (end + unit_ - 1) / unit_;
   while (begin < end) {
-    const std::int64_t first = begin % steps;
-    const std::int64_t count = std::min(end - begin, steps - first);
+    const std::int64_t step = begin % steps;
+    const std::int64_t count = std::min(end - begin, steps - step);
     ArrayView part = from_;
-    std::int64_t offset = first * from_.strides[dim_];
+    std::int64_t offset = step * from_.strides[dim_];
     for (std::size_t d = dim_, left = static_cast<std::size_t>(begin / steps); d-- > 0;) {
       const auto size = static_cast<std::size_t>(from_.shape[d]);
       offset += static_cast<std::int64_t>(left % size) * from_.strides[d];
@@ -200,10 +202,11 @@ void RowMajorPieces::copy(std::int64_t begin, std::int64_t end, void* to) const 
     }
     part.data = from_.as<char>() + offset * itemSize();
     part.shape[dim_] = count;
-    copyArray(part, {out, from_.dtype, part.shape, contiguousStrides(part.shape)});
-    out += count * unit_ * itemSize();
+    copyArray(part, {to, from_.dtype, part.shape, contiguousStrides(part.shape)});
+    to += count * unit_ * itemSize();
     begin += count;
   }
+  return first;
 }
 
 void transposeMatrix(const void* from, std::int64_t fromColumn, void* to, std::int64_t toRow, std::int64_t rows,
