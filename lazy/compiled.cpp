@@ -206,16 +206,21 @@ void Call::runPlan() {
 }
 
 Tensor Call::make(const CompiledTrace::Made& m) const {
-  if (m.kind == CompiledTrace::Made::Kind::Outer)
-    return Tensor(Ref<TensorImpl>(CompiledTrace::tensorAt(m.outer, arguments_)));
-  if (m.kind == CompiledTrace::Made::Kind::Empty) {
-    Tensor empty = makeEmpty(m.shape, m.dtype, trace_.plan->device);
-    empty.impl()->storage->version = m.index;
-    return empty;
+  using Kind = CompiledTrace::Made::Kind;
+  if (m.kind == Kind::Outer) return Tensor(Ref<TensorImpl>(CompiledTrace::tensorAt(m.outer, arguments_)));
+  Ref<Storage> memory;
+  std::int64_t offset = m.offset;
+  if (m.kind == Kind::Empty) {
+    memory = makeEmpty(m.shape, m.dtype, trace_.plan->device).impl()->storage;
+    memory->version = m.index;
+    offset = 0;
+  } else if (m.kind == Kind::Fresh) {
+    memory = memory_[m.index];
+  } else {
+    memory = Ref<Storage>(storages_[m.index]);
+    offset += offsets_[m.index];
   }
-  const bool isFresh = m.kind == CompiledTrace::Made::Kind::Fresh;
-  auto* impl = new TensorImpl(isFresh ? memory_[m.index] : Ref<Storage>(storages_[m.index]), m.dtype, m.shape,
-                              m.strides, isFresh ? m.offset : offsets_[m.index] + m.offset);
+  auto* impl = new TensorImpl(std::move(memory), m.dtype, m.shape, m.strides, offset);
   impl->batch = m.batch;
   impl->untracked = m.untracked;
   impl->inference = m.inference;

@@ -391,3 +391,21 @@ def test_aliases_of_captured_tensors_that_nothing_reads():
             assert (got is x) == (want is x)
     tandem.compile(bodies[0])().add_(1)
     assert x.tolist() == [1, 2, 3, 4]
+
+
+def test_views_without_elements():
+    """A view of no elements has eager's strides and flags at every call, as any other view has."""
+
+    def body(x):
+        y = x + 1
+        return y[:, 3:3], y[1:1].transpose(0, 2), y[..., 1:1], y[2:].detach()
+
+    with tandem.inference_mode():
+        frozen = tandem.compile(lambda x: (x + 1)[:0])
+        assert [frozen(tandem.ones(2, 4, 3)).is_inference() for _ in range(3)] == [True] * 3
+    f = tandem.compile(body)
+    for k in range(3):
+        x = tandem.full((2, 4, 3), float(k))
+        for eager, compiled in zip(body(x), f(x), strict=True):
+            assert (compiled.shape, compiled.stride()) == (eager.shape, eager.stride())
+    assert f.runs == 1
