@@ -39,7 +39,9 @@ Tensor withProduct(const Tensor& x, const Tensor& a, const Tensor& b, const Scal
   DimsRef target = product.shape();
   if (!(x.shape() == product.shape())) expand(x, target);  // raises if x does not fit
   Tensor p = times(product, alpha);
-  return isZero(beta) ? p : sumOver(p, times(x, beta), a.dtype());
+  if (!isZero(beta)) return sumOver(p, times(x, beta), a.dtype());
+  // x stays in the history, so that its gradient is of zeros and not missing.
+  return x.requiresGrad() ? where(full(Dims{}, false, DType::Bool), x, p) : p;
 }
 
 void needOneDType(const char* op, const Tensor& x, const Tensor& a, const Tensor& b) {

@@ -117,6 +117,32 @@ def test_outer_products_of_bools(mode):
     check(run_in(mode, lambda *t: tandem.addr(*t, beta=2, alpha=0), ones, a, b), [[1, 1], [1, 1]], tandem.bool)
 
 
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("addmm", [(2, 3), (2, 4), (4, 3)]),
+        ("addmm", [(3,), (2, 4), (4, 3)]),
+        ("addmv", [(2,), (2, 4), (4,)]),
+        ("addr", [(2, 3), (2,), (3,)]),
+        ("baddbmm", [(1, 3), (2, 2, 4), (2, 4, 3)]),
+        ("addbmm", [(2, 3), (2, 2, 4), (2, 4, 3)]),
+    ],
+)
+def test_a_factor_of_zero_leaves_a_gradient_of_zeros(name, shapes, mode):
+    x, a, b = (tandem.ones(shape) for shape in shapes)
+    x = tandem.full_like(x, NAN)
+
+    def gradients(x, a, b):
+        x, a = x.detach().requires_grad_(), a.detach().requires_grad_()
+        y = getattr(tandem, name)(x, a, b, beta=0)
+        return y.detach(), *tandem.autograd.grad(y.sum(), (x, a))
+
+    y, of_x, of_a = run_in(mode, gradients, x, a, b)
+    assert not y.isnan().any()
+    check(of_x, np.zeros(shapes[0]), tandem.float32)
+    assert of_a.abs().sum() > 0
+
+
 # ---- reductions -----------------------------------------------------------------------------------------------------
 
 
