@@ -302,7 +302,14 @@ def hooks(wrap):
 def hooks_after_accumulation(wrap):
     p, seen = nn.Parameter(vector(1, 2)), []
     f = wrap(lambda x: (p * x).sum().backward())
-    for hook in (seen.append, lambda t: t.grad.mul_(3), lambda t: t.grad.mul_(5)):
+
+    def triple(t):
+        t.grad.mul_(3)
+
+    def quintuple(t):
+        t.grad.mul_(5)
+
+    for hook in (seen.append, triple, quintuple):
         handle = p.register_post_accumulate_grad_hook(hook)
         for _ in range(3):
             f(vector(3, 4))
