@@ -176,9 +176,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     const Dims dims(attrs.list());
     const Dims shape = coreDims(td::shapeOf(window));
     const auto [begin, end] = reducedCoreDims(td::shapeOf(window), dims);
-    Dims strides;
-    for (std::size_t d = 0; d < td::shapeOf(window).size(); ++d)
-      if (td::shapeOf(window)[d] != 1) strides.push_back(window.getStrides()[d]);
+    const Dims strides = coreStrides(td::shapeOf(window), window.getStrides());
     if (end == shape.size() && !mergesInto(shape, strides, begin, end)) visit(window, true);
   }
 

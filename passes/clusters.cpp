@@ -105,19 +105,14 @@ bool Clusters::walkable(mlir::Operation* op, const Target& target) {
   DimsRef dims = attrs.list();
   for (std::int64_t d : dims) strides[0][static_cast<std::size_t>(d)] = 0;
   auto [begin, end] = reducedCoreDims(reduce);
-  Dims core;
-  std::vector<Dims> coreStrides(strides.size());
-  for (std::size_t d = 0; d < whole.size(); ++d) {
-    if (whole[d] == 1) continue;
-    core.push_back(whole[d]);
-    for (std::size_t k = 0; k < strides.size(); ++k) coreStrides[k].push_back(strides[k][d]);
-  }
+  Dims core = coreDims(whole);
+  for (Dims& s : strides) s = coreStrides(whole, s);
   if (end == core.size()) {
-    for (Dims& s : coreStrides)
+    for (Dims& s : strides)
       if (!mergesInto(core, s, begin, end) && readsRows(target, core, s, begin, end)) s = contiguousStrides(core);
-    return collapseRow(core, coreStrides, begin) && core.size() <= kMaxOuterRank + 1;
+    return collapseRow(core, strides, begin) && core.size() <= kMaxOuterRank + 1;
   }
-  return collapseColumn(core, coreStrides, begin, end) && core.size() <= kMaxOuterRank + 2;
+  return collapseColumn(core, strides, begin, end) && core.size() <= kMaxOuterRank + 2;
 }
 
 Clusters::Clusters(mlir::Block& block, const Target& target)

@@ -118,10 +118,14 @@ Dims stridesOver(const Dims& space, const Dims& map, mlir::Value operand) {
 }
 
 Dims stridesOver(const Dims& space, const Dims& map, DimsRef shape, DimsRef strides) {
+  return spread(space, map, coreStrides(shape, strides));
+}
+
+Dims coreStrides(DimsRef shape, DimsRef strides) {
   Dims core;
   for (std::size_t d = 0; d < shape.size(); ++d)
     if (shape[d] != 1) core.push_back(strides[d]);
-  return spread(space, map, core);
+  return core;
 }
 
 }  // namespace tandem::passes

@@ -36,6 +36,8 @@ Place placeOf(mlir::Value v);
 
 /// The sizes of dims other than 1.
 Dims coreDims(DimsRef shape);
+/// The strides of those dims.
+Dims coreStrides(DimsRef shape, DimsRef strides);
 
 /// For a window that only broadcasts or adds and drops dims of size 1: for each core dim of the result the core dim of
 /// the source, -1 where it is broadcast. Nothing for other windows.
