@@ -152,7 +152,8 @@ void runInstructions(const Plan& plan, const PlanWorkspace& work) {
   try {
     for (; i < plan.instrs.size(); ++i) runInstruction(plan, work, i);
   } catch (const OutOfMemoryError& e) {
-    // Library functions take memory while they run. What else they fail by comes before the first change.
+    // Library functions take memory while they run, as launches of strided inputs do. What else they fail by comes
+    // before the first change.
     if (i <= plan.firstChange) throw;
     throw UnfinishedRun(strcat(e.what(), ", in the middle of a run: what it changes in place is changed in part"));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string_view>
 
 #include "runtime/base/counters.h"
@@ -91,7 +92,9 @@ class Unmerged {
       const std::int64_t rest = (end - begin - full * block) / inner_;
       if (rest > 0) reduce(fn, piece + full * block * pieces.itemSize(), 1, rest, to.from(full * inner_));
     });
-    finish(partials, units);
+    bump(counters().kernelLaunches);
+    launchTiles(*kernel_.split().finish, contiguous(results.data(), units, outer_, result()).data(),
+                {outer_ * inner_, units});
     return true;
   }
 
@@ -105,26 +108,19 @@ class Unmerged {
     collapsePointwise(rows.shape, {&rows.strides, 1});
     if (!areDenseRows(rows.shape, rows.strides)) return false;
     bump(counters().kernelLaunches);
-    const std::int64_t blocks = rowBlocks(reduced_);
-    const auto size = static_cast<std::int64_t>(itemSize(r_.accumulator));
-    const lib::Scratch<char> memory(outer_ * blocks * size);
-    lib::Walker<1> at(DimsRef(r_.in.shape).first(r_.begin), {DimsRef(r_.in.strides).first(r_.begin)}, 0);
-    for (std::int64_t i = 0; i < outer_; ++i, at.next()) {
-      rows.data = r_.in.as<char>() + at.offset[0] * static_cast<std::int64_t>(itemSize(r_.in.dtype));
-      sumDenseRows(rows, memory.data() + i * blocks * size);
-    }
-    finish({memory.data(), r_.accumulator}, blocks);
+    const Args args = contiguous(nullptr, reduced_, outer_, result());
+    launchBlocks(kernel_, args.data(), {outer_, reduced_}, [&](const CpuKernel& partial, const std::int64_t* own) {
+      const Place sums{std::bit_cast<char*>(own[partial.layout.pointer(1)]), r_.accumulator};
+      lib::Walker<1> at(DimsRef(r_.in.shape).first(r_.begin), {DimsRef(r_.in.strides).first(r_.begin)}, 0);
+      for (std::int64_t i = 0; i < outer_; ++i, at.next()) {
+        rows.data = r_.in.as<char>() + at.offset[0] * static_cast<std::int64_t>(itemSize(r_.in.dtype));
+        sumDenseRows(rows, sums.from(i * rowBlocks(reduced_)).data);
+      }
+    });
     return true;
   }
 
   [[nodiscard]] Place result() const { return {r_.out.as<char>(), r_.out.dtype}; }
-  /// Combines the results of blocks.
-  void finish(const Place& partials, std::int64_t blocks) const {
-    const Args args = contiguous(partials.data, blocks, outer_, result());
-    bump(counters().kernelLaunches);
-    launchTiles(*kernel_.split().finish, args.data(), {outer_ * inner_, blocks});
-  }
-
   [[nodiscard]] KernelSignature signature() const {
     const KernelKind kind = r_.trailing ? KernelKind::Row : KernelKind::Column;
     const Access out = r_.trailing ? Access::Zero : accessOf(1, inner_);
@@ -150,6 +146,7 @@ class Unmerged {
   void reduce(KernelFn fn, const char* from, std::int64_t outer, std::int64_t reduced, const Place& to) const {
     if (outer > 0) fn(contiguous(from, reduced, outer, to).data(), 0, outer * inner_);
   }
+
   const StridedReduction& r_;
   std::int64_t outer_, reduced_, inner_;
   const CpuKernel& kernel_;
