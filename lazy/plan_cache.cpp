@@ -15,8 +15,9 @@ std::size_t bytesOf(const std::vector<T>& list) {
 
 std::size_t bytesOf(const Plan& plan) {
   std::size_t bytes = sizeof(Plan) + plan.explanation.capacity() + bytesOf(plan.buffers) + bytesOf(plan.slots) +
-                      bytesOf(plan.instrs) + bytesOf(plan.blocks) + bytesOf(plan.views) + bytesOf(plan.starts) + bytesOf(plan.viewStarts) +
-                      bytesOf(plan.pointerPatches) + bytesOf(plan.scalarPatches) + bytesOf(plan.viewPatches);
+                      bytesOf(plan.instrs) + bytesOf(plan.blocks) + bytesOf(plan.views) + bytesOf(plan.starts) +
+                      bytesOf(plan.viewStarts) + bytesOf(plan.pointerPatches) + bytesOf(plan.scalarPatches) +
+                      bytesOf(plan.viewPatches);
   for (const PlanInstr& i : plan.instrs)
     bytes += bytesOf(i.operands) + bytesOf(i.scalars) + bytesOf(i.attrs) + bytesOf(i.args) + i.line.capacity();
   for (const KernelSignature& k : plan.kernels)

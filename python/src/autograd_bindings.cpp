@@ -59,8 +59,8 @@ PyObject* nodeName(PyObject* self, PyObject*) {
 /// The class of nodes of one name, which programs that walk a graph ask for.
 PyTypeObject* nodeTypeOf(const Node& node) {
   static std::map<std::string, PyTypeObject*> types;
-  const auto [place, isNew] = types.try_emplace(node.name(), nullptr);
-  if (!isNew && place->second != nullptr) return place->second;
+  const auto place = types.try_emplace(node.name(), nullptr).first;
+  if (place->second != nullptr) return place->second;
   PyType_Slot none[] = {{0, nullptr}};
   const std::string name = "tandem.autograd.graph." + place->first;
   PyType_Spec spec = {name.c_str(), sizeof(NodeObject), 0,

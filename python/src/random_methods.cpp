@@ -9,6 +9,7 @@
 #include "python/src/convert.h"
 #include "python/src/docs.h"
 #include "python/src/py_tensor.h"
+#include "runtime/lib/half.h"
 
 namespace tandem::python {
 
@@ -27,15 +28,15 @@ void needRange(DType dtype, double from, double to) {
 
 /// The largest number of a half type below `bound`; infinity for other dtypes, whose draws reach it next to never.
 double largestBelow(double bound, DType dtype) {
-  if (dtype != DType::Float16 && dtype != DType::BFloat16) return HUGE_VAL;
-  const bool wide = dtype == DType::BFloat16;
-  const int bits = wide ? 8 : 11, least = wide ? -133 : -24;
-  int exponent = least;
-  const double fraction = std::frexp(bound, &exponent);
-  auto step = [&](int e) { return std::ldexp(1.0, std::max(e - bits, least)); };
-  const double held = std::floor(bound / step(exponent)) * step(exponent);
-  if (held < bound) return held;
-  return bound - step(fraction == 0.5 ? exponent - 1 : bound == 0 ? least : exponent);
+  auto below = [&](auto nearest) -> double {
+    const float held = lib::toFloat(nearest);
+    if (held < bound) return held;
+    nearest.bits = held > 0 ? nearest.bits - 1 : held == 0 ? 0x8001 : nearest.bits + 1;
+    return lib::toFloat(nearest);
+  };
+  const auto single = static_cast<float>(bound);
+  if (dtype == DType::Float16) return below(lib::toHalf(single));
+  return dtype == DType::BFloat16 ? below(lib::toBFloat16(single)) : HUGE_VAL;
 }
 
 constexpr ParamSpec uniformParams[] = {

@@ -248,7 +248,8 @@ def _with_defaults(
     forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call in their places, those that were left out among them: `setup_context` unpacks all."""
-    if not kwargs and not getattr(forward, "__defaults__", None):
+    code = getattr(forward, "__code__", None)
+    if not kwargs and (not getattr(forward, "__defaults__", None) or (code and len(args) >= code.co_argcount)):
         return args, kwargs
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
