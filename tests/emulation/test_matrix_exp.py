@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import devices
 import numpy as np
 import pytest
 from emulated import there
@@ -46,7 +47,12 @@ def test_each_matrix_of_a_batch_is_scaled_by_itself(dtype: tandem.dtype) -> None
         a = tandem.stack([of_norm((n, n), norm, dtype, k) for k, norm in enumerate((1e-3, 40.0, 0.5, 7.0))])
         whole = tandem.matrix_exp(there(a))
         for i in range(4):
-            assert bits(whole[i]) == bits(tandem.matrix_exp(there(a[i])))
+            alone = tandem.matrix_exp(there(a[i]))
+            if devices.REAL:  # where products of a batch may add in another order than one
+                rounding = 1e-5 if dtype is tandem.float32 else 1e-13
+                assert (whole[i] - alone).norm() <= rounding * alone.norm()
+            else:
+                assert bits(whole[i]) == bits(alone)
 
 
 @pytest.mark.parametrize("dtype", WIDE)

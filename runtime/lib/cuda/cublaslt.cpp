@@ -207,61 +207,80 @@ std::shared_ptr<const Prepared> prepared(Preparations& p, lt::Handle handle, con
   return made;
 }
 
-/// How an operand lies in memory, if the library can read it and it is as aligned as a contiguous one.
-std::optional<Lie> lieOf(const ArrayView& x, const Lie& contiguous) {
+/// Matrices [rows, columns] of an operand, dense one after the other.
+Lie dense(const ArrayView& x, bool turned) {
   const std::size_t r = x.shape.size();
-  const std::int64_t rows = x.shape[r - 2], columns = x.shape[r - 1];
-  const std::int64_t down = rows == 1 ? columns : x.strides[r - 2];
-  const std::int64_t across = columns == 1 ? 1 : x.strides[r - 1];
-  const auto item = static_cast<std::int64_t>(itemSize(x.dtype));
-  Lie lie;
-  if (across == 1 && down >= columns) {
-    lie.pitch = down;
-  } else if ((rows == 1 || x.strides[r - 2] == 1) && across >= rows) {
-    lie.turned = true;
-    lie.pitch = across;
-  } else {
-    return {};
-  }
+  const std::int64_t size = x.shape[r - 2] * x.shape[r - 1];
+  return {turned, x.shape[r - (turned ? 2 : 1)], x.numel() == size ? 0 : size};
+}
+
+/// Are the columns of an operand dense, and not its rows? The library adds in an order that depends on it.
+bool isTurned(const ArrayView& x) {
+  const std::size_t r = x.shape.size();
+  return x.shape[r - 1] != 1 && x.strides[r - 1] != 1 && (x.shape[r - 2] == 1 || x.strides[r - 2] == 1);
+}
+
+/// The distance between the matrices of a batch; nothing where there is no single one.
+std::optional<std::int64_t> batchStride(const ArrayView& x) {
   bool batched = false;
-  std::int64_t reach = 0;  // of the batch dims behind
-  for (std::size_t d = r - 2; d-- > 0;) {
+  std::int64_t stride = 0, reach = 0;  // the latter of the batch dims behind
+  for (std::size_t d = x.shape.size() - 2; d-- > 0;) {
     if (x.shape[d] == 1) continue;
     if (batched && x.strides[d] != reach) return {};
-    if (!batched) lie.stride = x.strides[d];
+    if (!batched) stride = x.strides[d];
     batched = true;
     reach = x.strides[d] * x.shape[d];
   }
-  if (lie.stride < 0 || lie.pitch >> 31 != 0) return {};
-  auto aligned = [item](std::int64_t elements) { return elements * item % kForeignAlignment == 0; };
-  if (!isAligned(x.data)) return {};
-  if (aligned(contiguous.pitch) && !aligned(lie.pitch)) return {};
-  if (aligned(contiguous.stride) && !aligned(lie.stride)) return {};
+  return stride;
+}
+
+/// How an operand lies in memory, if the library can read it and it is as aligned as a dense one.
+std::optional<Lie> lieOf(const ArrayView& x) {
+  const std::size_t r = x.shape.size();
+  const bool turned = isTurned(x);
+  const std::size_t inner = r - (turned ? 2 : 1), outer = r - (turned ? 1 : 2);
+  if (x.shape[inner] != 1 && x.strides[inner] != 1) return {};
+  const Lie other = dense(x, turned);
+  const std::optional<std::int64_t> stride = batchStride(x);
+  if (!stride || *stride < 0 || !isAligned(x.data)) return {};
+  const Lie lie{turned, x.shape[outer] == 1 ? other.pitch : x.strides[outer], *stride};
+  if (lie.pitch < other.pitch || lie.pitch >> 31 != 0) return {};
+  const auto item = static_cast<std::int64_t>(itemSize(x.dtype));
+  auto alike = [item](std::int64_t a, std::int64_t b) {
+    return (a * item % kForeignAlignment == 0) == (b * item % kForeignAlignment == 0);
+  };
+  if (!alike(lie.pitch, other.pitch) || (lie.stride != 0 && !alike(lie.stride, other.stride))) return {};
   return lie;
 }
 
-/// An operand as it lies, or a contiguous copy.
+/// An operand as it lies, or a dense copy whose rows lie as its do.
 class Operand {
  public:
   /// `moves`: it lies elsewhere each time, and is copied by a kernel, which a graph can be told.
-  Operand(const ArrayView& x, const Lie& contiguous, bool moves) : array_(x), contiguous_(contiguous) {
-    const auto found = lieOf(x, contiguous);
+  Operand(const ArrayView& x, bool moves) : array_(x) {
+    const auto found = lieOf(x);
     if (found && !moves)
       lie_ = *found;
     else
-      copy();
+      copy(isTurned(x));
   }
-  void copy() {
-    if (copy_) return;
-    lie_ = contiguous_;
-    copy_.emplace(array_);
+  void copy(bool turned) {
+    if (copy_ && lie_.turned == turned) return;
+    lie_ = dense(array_, turned);
+    ArrayView read = array_;
+    const std::size_t r = read.shape.size();
+    if (turned) {
+      std::swap(read.shape[r - 2], read.shape[r - 1]);
+      std::swap(read.strides[r - 2], read.strides[r - 1]);
+    }
+    copy_.emplace(read);
   }
   [[nodiscard]] const Lie& lie() const { return lie_; }
   [[nodiscard]] const void* data() const { return copy_ ? copy_->data() : array_.data; }
 
  private:
   const ArrayView& array_;
-  Lie contiguous_, lie_;
+  Lie lie_;
   std::optional<ForeignCopy> copy_;
 };
 
@@ -289,8 +308,8 @@ bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c,
   if (product == nullptr) return false;
   const void* operands[] = {a.data, b.data, c.data};
   const ForeignCall call = foreignCall(operands);
-  Operand left(a, key.a, (call.moving & 1) != 0);
-  Operand right(b, key.b, (call.moving & 2) != 0);
+  Operand left(a, (call.moving & 1) != 0);
+  Operand right(b, (call.moving & 2) != 0);
   if (left.lie() != key.a || right.lie() != key.b) {
     ProductKey own = key;
     own.a = left.lie(), own.b = right.lie();
@@ -302,8 +321,8 @@ bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c,
     if (other != nullptr) {
       product = other;
     } else {
-      if (left.lie() != key.a) left.copy();
-      if (right.lie() != key.b) right.copy();
+      if (left.lie() != key.a) left.copy(false);
+      if (right.lie() != key.b) right.copy(false);
     }
   }
   const ForeignResult result(c, (call.moving & 4) != 0);

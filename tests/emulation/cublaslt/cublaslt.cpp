@@ -2,8 +2,8 @@
 // is a kernel of its own (library_kernel.h).
 //
 // It is strict: an unknown attribute, a wrong size, a missing workspace is an error. Like the real one it has
-// algorithms that do not serve every layout: none of its own takes two transposed operands. $TANDEM_CUBLASLT_LOG names
-// a file to which it adds a line a product.
+// algorithms that do not serve every layout (none of its own takes two transposed operands), and adds in another order
+// where an operand is transposed. $TANDEM_CUBLASLT_LOG names a file to which it adds a line a product.
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -68,7 +68,10 @@ extern "C" __global__ void multiply(Operand a, Operand b, RESULT* d, int64 pitch
   GRID_LOOP(i, batch * m * n) {
     int64 product = i / (m * n), row = i % m, column = i / m % n;
     SCALE sum = 0;
-    for (int64 x = 0; x < k; ++x) sum = fma(a.at(product, row, x), b.at(product, x, column), sum);
+    for (int64 y = 0; y < k; ++y) {
+      const int64 x = a.transposed || b.transposed ? k - 1 - y : y;
+      sum = fma(a.at(product, row, x), b.at(product, x, column), sum);
+    }
     workspace[threadIdx.x] = sum;
     d[product * stride + row + column * pitch] = Store<RESULT>::of(workspace[threadIdx.x]);
   }
