@@ -29,9 +29,12 @@ Devices find() {
 }  // namespace tandem::cuda
 
 extern "C" [[gnu::visibility("default")]] tandem::DevicePlugin tandemDevices(const tandem::DeviceHost& host) {
-  tandem::cuda::setHost(host);
-  // Tensors outlive other statics: never destroyed.
-  static const auto* const devices = new tandem::cuda::Devices(tandem::cuda::find());
+  // Tensors outlive other statics: never destroyed. Where two runtimes of a process open this object (the package's and
+  // the C library's), the first one compiles for both.
+  static const auto* const devices = [&host] {
+    tandem::cuda::setHost(host);
+    return new tandem::cuda::Devices(tandem::cuda::find());
+  }();
   return {"cuda", devices->executors.data(), static_cast<int>(devices->executors.size()), devices->why.c_str(),
           [](const std::string& architecture) -> tandem::CodeSurvey* {
             return new tandem::cuda::SurveyDevice(architecture);
