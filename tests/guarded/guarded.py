@@ -21,6 +21,8 @@ if NAME == "emulated":
 KIND = tandem._C._load_devices(str(LIBRARY)) if GUARDED else "cuda"
 DEVICE = tandem.device(KIND, 0)
 OTHER = tandem.device(KIND, 1)
+# Emulated and guarded devices are two.
+two = pytest.mark.skipif(NAME == "cuda" and tandem.cuda.device_count() < 2, reason="one GPU")
 
 slow = pytest.mark.skipif(not devices.SLOW, reason="slow: run with TANDEM_SLOW=1")
 

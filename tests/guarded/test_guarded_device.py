@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from guarded import DEVICE, GUARDED, KIND, LIBRARY, OTHER, there
+from guarded import DEVICE, GUARDED, KIND, LIBRARY, OTHER, there, two
 
 import tandem
 from tandem import nn
@@ -73,7 +73,7 @@ def test_moving():
     assert y.device == DEVICE and str(y.device) == f"{KIND}:0" and y.get_device() == 0
     assert not y.is_cpu and y.is_cuda is not GUARDED and y.cpu().tolist() == x.tolist()
     assert y.to(DEVICE) is y and y.to(y) is y and y.to(KIND, tandem.float64).dtype is tandem.float64
-    assert y.t().to("cpu").tolist() == x.t().tolist() and y.to(OTHER).device == OTHER
+    assert y.t().to("cpu").tolist() == x.t().tolist()
     assert y.to(device=DEVICE, non_blocking=True) is y and y.to(DEVICE, copy=True) is not y
     assert y.tolist() == x.tolist() and y[1, 2].item() == 5.0 and float(y.sum()) == 15.0
     with pytest.raises(TypeError, match=f"can't convert {KIND}:0 device type tensor to numpy"):
@@ -150,10 +150,18 @@ def test_tensors_of_several_devices():
     for call in (lambda: x + y, lambda: y + x, lambda: x.dot(y), lambda: x.add_(y), lambda: tandem.cat([x, y])):
         with pytest.raises(RuntimeError, match=message):
             call()
-    with pytest.raises(RuntimeError, match=f"{KIND}:0 and {KIND}:1|{KIND}:1 and {KIND}:0"):
-        x + y.to(OTHER)
     assert (x + tandem.tensor(3.0)).cpu().tolist() == [4, 4]  # a number on the CPU goes along
     assert y.copy_(x * 2).tolist() == [2, 2] and x.copy_(tandem.tensor([5.0, 6.0])).cpu().tolist() == [5, 6]
+    with pytest.raises(RuntimeError, match="of its kind"):
+        tandem.ones(1, device=f"{KIND}:77")
+
+
+@two
+def test_two_devices_of_a_kind():
+    x, y = tandem.ones(2, device=DEVICE), tandem.ones(2).to(OTHER)
+    assert y.device == OTHER and y.to(DEVICE).device == DEVICE
+    with pytest.raises(RuntimeError, match=f"{KIND}:0 and {KIND}:1|{KIND}:1 and {KIND}:0"):
+        x + y
     with pytest.raises(RuntimeError, match="there are 2 of its kind"):
         tandem.ones(1, device=f"{KIND}:7")
 
