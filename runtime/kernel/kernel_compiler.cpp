@@ -99,8 +99,9 @@ KernelCompiler& kernelCompiler(std::string_view architecture) {
 }
 
 void openCompilerInBackground() {
-  static std::once_flag once;
-  std::call_once(once, [] {
+  // Not std::call_once, whose thread-local variables are the C++ library's: a process in which others use up the
+  // loader's room for such could not open this object.
+  static const bool opened = [] {
     opening().background = std::thread([] {
       try {
         warmUp();
@@ -111,7 +112,9 @@ void openCompilerInBackground() {
     // A child must not inherit an opening that nobody will finish, nor the process end under it.
     ::pthread_atfork([] { awaitCompilerOpening(); }, nullptr, nullptr);
     std::atexit([] { awaitCompilerOpening(); });
-  });
+    return true;
+  }();
+  static_cast<void>(opened);
 }
 
 }  // namespace tandem

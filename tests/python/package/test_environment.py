@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import pytest
 
 import tandem
@@ -120,3 +123,13 @@ def test_assert_close_refuses_what_it_cannot_compare():
         assert_close("a", "b")
     with pytest.raises(ValueError, match="Both 'rtol' and 'atol' must be"):
         assert_close(1, 1, rtol=0.1)
+
+
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="needs readelf")
+def test_thread_local_variables_of_others_are_not_needed_early():
+    """Those of the C++ library lie where the loader puts them: PyTorch, imported first, leaves it no other room."""
+    relocations = subprocess.run(
+        ["readelf", "-rW", tandem._C.__file__], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    early = [line for line in relocations if "TPOFF64" in line and "DTPOFF64" not in line]
+    assert early and not [line for line in early if "@" in line or "_Z" in line]
