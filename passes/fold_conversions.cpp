@@ -4,7 +4,11 @@
 //
 // Bits decide what is left out: half types as the result, which are rounded through float32 from some dtypes and not
 // from others; integers of floating-point numbers, whose out-of-range values depend on the width of the float; a
-// float's own dtype, as a conversion makes signalling NaNs quiet.
+// float's own dtype, as a conversion makes signalling NaNs quiet. A half type that was made wider and comes back is
+// what it was where it was computed here, as what is computed has no such NaNs: gradients of layers in mixed precision
+// are widened for the sum of a bias and rounded for products.
+#include "passes/fold_conversions.h"
+
 #include "passes/passes.h"
 
 namespace tandem::passes {
@@ -34,6 +38,12 @@ bool isOneConversion(DType from, DType between, DType to) {
   return true;
 }
 
+}  // namespace
+
+bool comesBack(DType from, DType between, DType to) { return to == from && isHalf(from) && holdsAll(between, from); }
+
+namespace {
+
 class FoldConversions : public mlir::PassWrapper<FoldConversions, FunctionPass> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FoldConversions)
@@ -48,7 +58,7 @@ class FoldConversions : public mlir::PassWrapper<FoldConversions, FunctionPass> 
       if (!inner) continue;
       const mlir::Value first = inner.getInputs()[0];
       const DType to = td::dtypeOf(outer.getType(0));
-      if (!isOneConversion(td::dtypeOf(first.getType()), td::dtypeOf(inner.getType(0)), to)) continue;
+      if (!folds(first, td::dtypeOf(inner.getType(0)), to)) continue;
       if (first.getType() == outer.getType(0)) {
         outer.getResult(0).replaceAllUsesWith(first);
         outer.erase();
@@ -60,6 +70,12 @@ class FoldConversions : public mlir::PassWrapper<FoldConversions, FunctionPass> 
   }
 
  private:
+  /// May what converts `first` to `between`, and that to `to`, read `first` itself?
+  static bool folds(mlir::Value first, DType between, DType to) {
+    const DType from = td::dtypeOf(first.getType());
+    const bool computed = first.getDefiningOp<td::PointwiseOp>() || first.getDefiningOp<td::ReduceOp>();
+    return isOneConversion(from, between, to) || (computed && comesBack(from, between, to));
+  }
   /// The operation, if it converts a tensor of its own shape.
   static td::PointwiseOp conversion(mlir::Operation* op) {
     auto pointwise = mlir::dyn_cast_or_null<td::PointwiseOp>(op);

@@ -1,5 +1,7 @@
 #include "passes/trace_values.h"
 
+#include "passes/fold_conversions.h"
+
 namespace tandem::passes {
 
 void Seen::addTo(Hash128& h) const {
@@ -103,8 +105,27 @@ std::optional<Seen> TraceValues::unchanged(const TraceNode& node) const {
   const TensorMeta& from = trace_.meta(o.value);
   const TensorMeta& to = trace_.results(node)[0];
   if (from.dtype != to.dtype || from.shape != to.shape || !isContiguous(seen(o.value).shape, seen(o.value).at.strides))
-    return {};
+    return role == OpRole::Convert ? unfolded(seen(o.value), to) : std::nullopt;
   return seen(o.value);
+}
+
+// What was converted to a wider dtype, of which this is the conversion back to `to`.
+std::optional<Seen> TraceValues::unfolded(const Seen& wide, const TensorMeta& to) const {
+  const TraceNode& inner = trace_.nodes[wide.root.node];
+  if (wide.copied || inner.kind != TraceNode::Kind::Op || facts(inner.op).role != OpRole::Convert) return {};
+  const TensorMeta& between = trace_.results(inner)[0];
+  const TraceOperand& o = trace_.operands(inner)[0];
+  if (o.kind != TraceOperand::Kind::Value || !wide.isAllOf(between.shape) || wide.shape != to.shape) return {};
+  const Seen& first = seen(o.value);
+  const TraceNode& made = trace_.nodes[first.root.node];
+  const TensorMeta& from = trace_.meta(o.value);
+  if (from.shape != to.shape || !comesBack(from.dtype, between.dtype, to.dtype) || first.copied ||
+      made.kind != TraceNode::Kind::Op || !first.isAllOf(trace_.meta(first.root).shape) ||
+      first.shape != trace_.meta(first.root).shape)
+    return {};
+  const OpKind kind = facts(made.op).kind;
+  if (kind != OpKind::Pointwise && kind != OpKind::Reduction) return {};
+  return first;
 }
 
 void TraceValues::makes(std::uint32_t i, const Hash128& key) {

@@ -54,6 +54,7 @@ class TraceValues {
   void visit(std::uint32_t node);
   [[nodiscard]] Seen throughWindow(ValueRef v, const Window& w);
   [[nodiscard]] std::optional<Seen> unchanged(const TraceNode& node) const;
+  [[nodiscard]] std::optional<Seen> unfolded(const Seen& wide, const TensorMeta& to) const;
   void makes(std::uint32_t node, const Hash128& key);
 
   const Trace& trace_;

@@ -69,3 +69,21 @@ func.func @looks_exact(%x: tensor<4xi32>, %y: tensor<4xf16>, %z: tensor<4xf32>) 
   %5 = td.pointwise<to>(%4) [8] : (tensor<4xf64>) -> tensor<4xf32>
   td.return %1, %3, %5 into [-1, -1, -1] : tensor<4xf16>, tensor<4xi32>, tensor<4xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @half_types_come_back
+// A half type that was computed here holds no signalling NaN, which an argument may.
+// CHECK: %[[N:.*]] = td.pointwise<neg>(%arg0)
+// CHECK-NOT: td.pointwise<to>(%{{.*}}) [6] : (tensor<4xf32>)
+// CHECK: %[[W:.*]] = td.pointwise<to>(%arg1) [8]
+// CHECK: %[[B:.*]] = td.pointwise<to>(%[[W]]) [6]
+// CHECK: td.return %[[N]], %[[B]]
+func.func @half_types_come_back(%x: tensor<4xf16>, %y: tensor<4xf16>) {
+  %0 = td.pointwise<neg>(%x) : (tensor<4xf16>) -> tensor<4xf16>
+  %1 = td.pointwise<to>(%0) [8] : (tensor<4xf16>) -> tensor<4xf32>
+  %2 = td.pointwise<to>(%1) [6] : (tensor<4xf32>) -> tensor<4xf16>
+  %3 = td.pointwise<to>(%y) [8] : (tensor<4xf16>) -> tensor<4xf32>
+  %4 = td.pointwise<to>(%3) [6] : (tensor<4xf32>) -> tensor<4xf16>
+  td.return %2, %4 into [-1, -1] : tensor<4xf16>, tensor<4xf16>
+}

@@ -45,6 +45,12 @@ def in_place(x):
     return y, y.t()
 
 
+def half_layer(x, w, b):
+    """Gradients in a half type are widened for the sum of the bias, and rounded again for the products."""
+    leaves = [t.bfloat16().requires_grad_() for t in (x, w, b)]
+    return tandem.autograd.grad(F.gelu(F.linear(*leaves)).float().square().sum(), leaves)
+
+
 def normed(x):
     return (x - x.mean((0, 2), keepdim=True)) / (x.var((0, 2), keepdim=True) + 1e-5).sqrt()
 
@@ -59,6 +65,7 @@ CASES = {
     "writes": (in_place, lambda n: (tandem.randn(n, n + 2),)),
     "two groups of dims": (normed, lambda n: (tandem.randn(n, 3, n + 2),)),
     "half precision": (lambda x: x.bfloat16().cumsum(0).float().mean(0), lambda n: (tandem.randn(n, 5),)),
+    "half layer": (half_layer, lambda n: (tandem.randn(n, 5), tandem.randn(4, 5), tandem.randn(4))),
     "convolution": (
         lambda x, w: F.conv2d(x, w).relu().amax((2, 3)),
         lambda n: (tandem.randn(n, 2, n + 2, 7), tandem.ones(4, 2, 3, 3)),
@@ -68,7 +75,7 @@ CASES = {
 
 
 def bits(result):
-    return [t.detach().numpy().tobytes() for t in (result if isinstance(result, tuple) else (result,))]
+    return [t.detach().float().numpy().tobytes() for t in (result if isinstance(result, tuple) else (result,))]
 
 
 @pytest.mark.parametrize("name", CASES)
