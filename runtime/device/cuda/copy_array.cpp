@@ -1,5 +1,5 @@
-// Copies of strided arrays. Elements of one dtype are moved by a text of our own; a conversion is a generated kernel,
-// so that it has the bits of the operation `to`.
+// Copies of strided arrays. Elements of one dtype are moved by a text of our own, up to 16 bytes at once; a conversion is
+// a generated kernel, so that it has the bits of the operation `to`.
 #include <array>
 #include <bit>
 #include <span>
@@ -12,6 +12,7 @@
 #include "runtime/device/cuda/survey.h"
 #include "runtime/kernel/collapse.h"
 #include "runtime/kernel/launch_builder.h"
+#include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda {
@@ -48,19 +49,38 @@ bool bringTogether(ArrayView& from, ArrayView& to) {
   return false;
 }
 
+/// Counts elements in the widest unit, in bytes, that rows of both and all addresses are made of, where rows are dense.
+std::int64_t inUnits(ArrayView& from, ArrayView& to) {
+  const auto item = static_cast<std::int64_t>(itemSize(from.dtype));
+  if (from.shape.empty() || from.strides.back() != 1 || to.strides.back() != 1) return item;
+  Dims counts{from.shape.back()};
+  for (std::size_t d = 0; d + 1 < from.shape.size(); ++d) {
+    counts.push_back(from.strides[d]);
+    counts.push_back(to.strides[d]);
+  }
+  const void* const addresses[] = {from.data, to.data};
+  const std::int64_t unit = unitOf(item, counts, addresses);
+  for (ArrayView* x : {&from, &to}) {
+    x->shape.back() /= unit / item;
+    for (std::size_t d = 0; d + 1 < x->strides.size(); ++d) x->strides[d] /= unit / item;
+  }
+  return unit;
+}
+
 void moveByKernel(ArrayView from, ArrayView to) {
-  const std::size_t size = itemSize(from.dtype);
   simplify(from, to);
-  const char* type = size == 1 ? "uint8" : size == 2 ? "unsigned short" : size == 4 ? "uint32" : "uint64";
   if (bringTogether(from, to)) {
     const std::size_t m = from.shape.size() - 2;
     const std::int64_t tiles = (from.shape[m] + 31) / 32 * ((from.shape[m + 1] + 31) / 32) *
                                (from.numel() / (from.shape[m] * from.shape[m + 1]));
     Grid grid = blocks(tiles, 256);
     grid.threads = {32, 8, 1};
-    return launch(kCopyArray.kernel("turn_array", {{"T", type}}), grid, view(from), view(to));
+    return launch(kCopyArray.kernel("turn_array", {{"T", unitType(from.dtype)}}), grid, view(from), view(to));
   }
-  launch(kCopyArray.kernel("copy_array", {{"T", type}}), elementwise(from.numel()), view(from), view(to));
+  // Where the program will run, addresses may be less aligned.
+  if (Survey::now() != nullptr) static_cast<void>(kCopyArray.kernel("copy_array", {{"T", unitType(from.dtype)}}));
+  const std::int64_t unit = inUnits(from, to);
+  launch(kCopyArray.kernel("copy_array", {{"T", unitType(unit)}}), elementwise(from.numel()), view(from), view(to));
 }
 
 void move(const ArrayView& from, const ArrayView& to, CudaStream& stream) {

@@ -1,4 +1,4 @@
-// Moves the elements of a strided array to another one of the same shape. T is an unsigned integer of their size.
+// Moves the elements of a strided array, or units of several, to another one of the same shape. T is of their size.
 
 extern "C" __global__ void copy_array(View from, View to) {
   const T* x = from.as<T>();
