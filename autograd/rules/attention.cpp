@@ -19,6 +19,8 @@ namespace tandem::rules {
 namespace {
 
 Tensor turned(const Tensor& x) { return ops::transpose(x, -2, -1); }
+/// Whole derivatives of half types are computed in float32.
+Tensor wide(const Tensor& x) { return ops::toDType(x, computeType(x.dtype())); }
 Tensor sumPlus(const Tensor& a, const Tensor& b) { return a.defined() ? (b.defined() ? ops::add(a, b) : a) : b; }
 
 struct Attrs {
@@ -31,12 +33,12 @@ struct Attrs {
 class Decomposed {
  public:
   Decomposed(RuleContext& c, int first, int scalars, int extras, const Tensor& g)
-      : q(c.input(first)), g(g), scale_(c.scalar(scalars)) {
+      : q(wide(c.input(first))), g(wide(g)), scale_(c.scalar(scalars)) {
     Attrs attrs(c.attrs());
     const Tensor& key = c.input(first + 1);
     shared_ = key.size(1);
-    k = repeated(key);
-    v = repeated(c.input(first + 2));
+    k = repeated(wide(key));
+    v = repeated(wide(c.input(first + 2)));
     Tensor scores = ops::mul(matrixProduct(q, turned(k)), Operand(scale_));
     Dims shape = scores.shape();
     int next = extras;
@@ -57,7 +59,7 @@ class Decomposed {
       Tensor keep = ops::attention_keep(c.input(next), c.scalar(scalars + 1), shape);
       m = ops::mul(ops::toDType(keep, q.dtype()), rate < 1 ? 1 / (1 - rate) : 0.0);
     }
-    dp = dropped(matrixProduct(g, turned(v)));
+    dp = dropped(matrixProduct(this->g, turned(v)));
     centred = ops::sub(dp, rowSum(p, dp));
     ds = ops::mul(p, centred);
   }
@@ -120,24 +122,27 @@ void attentionGrad(RuleContext& c) {
   bool maskNeeds = attrs.masked && c.needs(8);
   if (!c.needs(0) && !c.needs(1) && !c.needs(2) && !c.needs(3) && !maskNeeds) return;
   Decomposed d(c, 1, 6, 8, c.input(0));
-  Tensor a = c.hasGrad(0) ? c.grad(0) : Tensor();
-  Tensor b = c.hasGrad(1) ? d.repeated(c.grad(1)) : Tensor();
-  Tensor e = c.hasGrad(2) ? d.repeated(c.grad(2)) : Tensor();
+  auto set = [&](int operand, const Tensor& t) {
+    c.set(operand, t.defined() ? ops::toDType(t, c.input(operand).dtype()) : t);
+  };
+  Tensor a = c.hasGrad(0) ? wide(c.grad(0)) : Tensor();
+  Tensor b = c.hasGrad(1) ? d.repeated(wide(c.grad(1))) : Tensor();
+  Tensor e = c.hasGrad(2) ? d.repeated(wide(c.grad(2))) : Tensor();
   Tensor x = d.scaled(sumPlus(a.defined() ? matrixProduct(a, turned(d.k)) : Tensor(),
                               b.defined() ? matrixProduct(d.q, turned(b)) : Tensor()));
   Tensor y = x.defined() ? d.dropped(d.throughSoftmax(x)) : Tensor();
   if (c.needs(0))
-    c.set(0, sumPlus(y.defined() ? matrixProduct(y, d.v) : Tensor(),
-                     e.defined() ? matrixProduct(d.dropped(d.p), e) : Tensor()));
-  if (c.needs(3) && y.defined()) c.set(3, d.gathered(matrixProduct(turned(y), d.g)));
+    set(0, sumPlus(y.defined() ? matrixProduct(y, d.v) : Tensor(),
+                   e.defined() ? matrixProduct(d.dropped(d.p), e) : Tensor()));
+  if (c.needs(3) && y.defined()) set(3, d.gathered(matrixProduct(turned(y), d.g)));
   Tensor z = x.defined() ? ops::sub(ops::mul(x, d.centred), ops::mul(d.dp, Decomposed::rowSum(d.p, x))) : Tensor();
   z = sumPlus(z, e.defined() ? d.dropped(matrixProduct(d.g, turned(e))) : Tensor());
   if (!z.defined()) return;
   Tensor t = d.throughSoftmax(z);
-  if (c.needs(1)) c.set(1, d.scaled(sumPlus(matrixProduct(t, d.k), b.defined() ? matrixProduct(d.ds, b) : Tensor())));
+  if (c.needs(1)) set(1, d.scaled(sumPlus(matrixProduct(t, d.k), b.defined() ? matrixProduct(d.ds, b) : Tensor())));
   if (c.needs(2))
-    c.set(2, d.gathered(d.scaled(
-                 sumPlus(matrixProduct(turned(t), d.q), a.defined() ? matrixProduct(turned(d.ds), a) : Tensor()))));
+    set(2, d.gathered(d.scaled(
+               sumPlus(matrixProduct(turned(t), d.q), a.defined() ? matrixProduct(turned(d.ds), a) : Tensor()))));
   if (maskNeeds) c.set(8, t);
 }
 

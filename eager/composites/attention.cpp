@@ -39,10 +39,9 @@ void checkOperands(const Tensor& q, const Tensor& k, const Tensor& v) {
          shapeText(v.shape()), "; query and key must agree in the last dim, key and value in the one before it");
 }
 
-/// Of operands that are checked and no half types; `from` is what they were converted from, float32 where cuDNN may
-/// not.
+/// Of operands that are checked. `in` is the half type in which cuDNN may multiply, float32 where it may not.
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, double dropout,
-              bool causal, std::optional<double> scale, bool grouped, DType from) {
+              bool causal, std::optional<double> scale, bool grouped, DType in) {
   if (mask.defined() && mask.dtype() != DType::Bool && !isFloating(mask.dtype()))
     fail("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: ",
          dtypeName(mask.dtype()), " and  query.dtype: ", dtypeName(query.dtype()), " instead.");
@@ -75,7 +74,7 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const
     Dims full = lead;
     full.push_back(query.size(-2));
     full.push_back(key.size(-2));
-    Tensor m = expand(mask.dtype() == DType::Bool ? mask : toDType(mask, query.dtype()), full);
+    Tensor m = expand(mask.dtype() == DType::Bool ? mask : toDType(mask, computeType(query.dtype())), full);
     extras.push_back(asHeads(m, lead));
   }
   if (dropout > 0)
@@ -83,7 +82,7 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const
   double factor = scale ? *scale : query.size(-1) == 0 ? 1.0 : 1 / std::sqrt(static_cast<double>(query.size(-1)));
   auto [y, stats] =
       attention_plain(asHeads(query, lead), asHeads(key, sharedLead), asHeads(value, sharedLead), Scalar(factor),
-                      Scalar(dropout), extras, causal, mask.defined(), from == DType::Float16, from == DType::BFloat16);
+                      Scalar(dropout), extras, causal, mask.defined(), in == DType::Float16, in == DType::BFloat16);
   return reshape(y, out);
 }
 
@@ -99,11 +98,8 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
     return scaled_dot_product_attention(query, key, value, both, dropout, false, scale, grouped);
   }
   if (dropout < 0 || dropout > 1) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", dropout);
-  if (!isHalf(query.dtype())) return attend(query, key, value, mask, dropout, causal, scale, grouped, query.dtype());
-  auto wide = [](const Tensor& x) { return x.defined() && x.dtype() != DType::Bool ? toDType(x, DType::Float32) : x; };
-  const DType from = computeFlags().cudnn ? query.dtype() : DType::Float32;
-  return toDType(attend(wide(query), wide(key), wide(value), wide(mask), dropout, causal, scale, grouped, from),
-                 query.dtype());
+  const DType in = computeFlags().cudnn ? query.dtype() : DType::Float32;
+  return attend(query, key, value, mask, dropout, causal, scale, grouped, in);
 }
 
 }  // namespace tandem::ops

@@ -258,7 +258,9 @@ def : Composite<"scaled_dot_product_attention",
 // [B, K, S, V]. `extras` holds the
 // mask if there is one, then the key of dropout if there is one. The second result is, for every row, the largest score
 // and one over the sum of exponentials; of both, what backward makes of them counts: exp(score - first) * second.
-// `half` or `bfloat` says what the operands were converted from, float16 or bfloat16, where cuDNN may multiply in it.
+// Operands of a half type are computed with as float32, and what comes of them is rounded; the mask and the statistics
+// are float32. `half` or `bfloat` says that cuDNN may multiply in float16 or bfloat16, of which the operands are, or
+// were before they were converted.
 def : Attention<"attention_plain",
     "Tensor query, Tensor key, Tensor value, Scalar scale, Scalar dropout, Tensor[] extras, bool causal, bool masked, "
     "bool half=False, bool bfloat=False",

@@ -285,9 +285,11 @@ void gridSampleGridGrad(Call c) {
 // ---- attention
 
 /// Of which `first` are the query, key and value, and `extras` the first of what may follow: a mask, a key of dropout.
+/// Statistics and masks of half types are float32.
 void attention(Call c, std::size_t first, std::size_t extras) {
+  const DType wide = computeType(c.inputs[0].dtype);
   for (std::size_t k = 0; k < extras; ++k)
-    need(c, rankOf(c.inputs[k]) == 4 && c.inputs[k].dtype == c.inputs[0].dtype && isWide(c.inputs[k].dtype),
+    need(c, rankOf(c.inputs[k]) == 4 && c.inputs[k].dtype == (k == 5 ? wide : c.inputs[0].dtype) && isWide(wide),
          "operands differ in dtype or have not four dims");
   const Dims& q = c.inputs[first].shape;
   const Dims& k = c.inputs[first + 1].shape;
@@ -301,8 +303,7 @@ void attention(Call c, std::size_t first, std::size_t extras) {
   if (r.boolean()) {
     need(c, next < c.inputs.size(), "the mask is missing");
     const TensorMeta& mask = c.inputs[next++];
-    need(c,
-         mask.shape == Dims{q[0], q[1], q[2], k[2]} && (mask.dtype == DType::Bool || mask.dtype == c.inputs[0].dtype),
+    need(c, mask.shape == Dims{q[0], q[1], q[2], k[2]} && (mask.dtype == DType::Bool || mask.dtype == wide),
          "the mask does not fit");
   }
   need(c, c.inputs.size() - next <= 1, "there are operands that it does not have");

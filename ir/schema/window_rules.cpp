@@ -116,7 +116,8 @@ void attention(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> resu
   const Dims& q = operands[0].shape;
   results[0].shape = {q[0], q[1], q[2], operands[2].shape[3]};
   results[1].shape = {q[0], q[1], q[2], 2};
-  results[0].dtype = results[1].dtype = operands[0].dtype;
+  results[0].dtype = operands[0].dtype;
+  results[1].dtype = computeType(operands[0].dtype);
 }
 
 void attentionGrad(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {

@@ -148,6 +148,26 @@ def test_saved_programs(tmp_path: Path, plans: Any) -> None:
     assert plans() == [FORWARD] * 2
 
 
+def test_operands_stay_in_the_half_type(tmp_path: Path, plans: Any) -> None:
+    """Nothing is converted on the way, and a program that was exported so runs on the CPU, too."""
+    args = [there(t).requires_grad_() for t in operands(tandem.bfloat16)]
+
+    def step(q: tandem.Tensor, k: tandem.Tensor, v: tandem.Tensor) -> list[tandem.Tensor]:
+        y = F.scaled_dot_product_attention(q, k, v)
+        return [y, *tandem.autograd.grad(y, (q, k, v), tandem.ones_like(y))]
+
+    compiled = tandem.compile(step)
+    assert {t.dtype for t in compiled(*args)} == {tandem.bfloat16}
+    text = str(compiled.explain(*args))
+    assert "attention_plain" in text and "attention_grad" in text and "to f32" not in text
+    assert FORWARD in plans()
+    program = tandem.export.export(F.scaled_dot_product_attention, tuple(t.detach() for t in args))
+    close = tolerance(tandem.bfloat16)
+    tandem.export.save(program, str(tmp_path / "attention.tandem"))
+    here = tandem.export.load(str(tmp_path / "attention.tandem"), device="cpu")(*(t.detach().cpu() for t in args))
+    tandem.testing.assert_close(here, step(*args)[0].detach().cpu(), rtol=close, atol=close)
+
+
 def test_second_derivatives(plans: Any) -> None:
     def second(q: tandem.Tensor, k: tandem.Tensor, v: tandem.Tensor) -> list[tandem.Tensor]:
         q = q.detach().requires_grad_()

@@ -3,9 +3,11 @@
 
 #include <bit>
 #include <cmath>
+#include <vector>
 
 #include "runtime/device/isa.h"
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/random/philox.h"
 #include "runtime/lib/strided.h"
 
@@ -90,11 +92,51 @@ Operands operandsOf(const LibraryCall& call, std::size_t first, std::size_t betw
           attrs.boolean()};
 }
 
+/// Stretches of a half type to float32, or of float32 to a half type.
+void convert(const ArrayView& half, float* wide, bool widens) {
+  const bool isFloat16 = half.dtype == DType::Float16;
+  parallelFor(half.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    float* const x = wide + begin;
+    if (widens)
+      isFloat16 ? widen(half.as<Half>() + begin, x, end - begin) : widen(half.as<BFloat16>() + begin, x, end - begin);
+    else
+      isFloat16 ? narrow(x, half.as<Half>() + begin, end - begin) : narrow(x, half.as<BFloat16>() + begin, end - begin);
+  });
+}
+
+/// Makes a call of operands of a half type in float32, and rounds what comes of it.
+void callWidened(LibraryFn fn, const LibraryCall& call) {
+  const std::size_t inputs = call.inputs.size(), outputs = call.outputs.size();
+  auto given = [&](std::size_t k) -> const ArrayView& {
+    return k < inputs ? call.inputs[k] : call.outputs[k - inputs];
+  };
+  std::int64_t elements = 0;
+  for (std::size_t k = 0; k < inputs + outputs; ++k) elements += given(k).numel();
+  Scratch<float> memory(elements);
+  float* to = memory.data();
+  std::vector<ArrayView> views(inputs + outputs);
+  for (std::size_t k = 0; k < views.size(); ++k) {
+    const ArrayView& x = given(k);
+    views[k] = x;
+    if (!isHalf(x.dtype)) continue;
+    if (k < inputs) convert(Contiguous(x).view(), to, true);
+    views[k].data = to;
+    views[k].dtype = DType::Float32;
+    views[k].strides = contiguousStrides(x.shape);
+    to += x.numel();
+  }
+  const std::span<const ArrayView> all = views;
+  fn({all.first(inputs), all.subspan(inputs), call.attrs, call.scalars, call.line});
+  for (std::size_t k = 0; k < outputs; ++k)
+    if (isHalf(call.outputs[k].dtype)) convert(call.outputs[k], views[inputs + k].as<float>(), false);
+}
+
 }  // namespace
 
 void attention(const LibraryCall& call) {
   const ArrayView& out = call.outputs[0];
   if (call.outputs[1].numel() == 0) return;
+  if (isHalf(out.dtype)) return callWidened(attention, call);
   Operands o = operandsOf(call, 0, 0);
   DenseRows query(*o.query);
   DenseRows key(*o.key);
@@ -123,6 +165,7 @@ void attention(const LibraryCall& call) {
 
 /// Inputs (grad, query, key, value, output, stats, extras...).
 void attention_grad(const LibraryCall& call) {
+  if (isHalf(call.outputs[0].dtype)) return callWidened(attention_grad, call);
   Operands o = operandsOf(call, 1, 2);
   DenseRows grad(call.inputs[0]);
   DenseRows query(*o.query);

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/base/attrs.h"
 #include "runtime/device/cuda/queue.h"
 #include "runtime/lib/cuda/cudnn_attention.h"
+#include "runtime/lib/cuda/foreign.h"
 #include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
@@ -103,12 +106,35 @@ struct Half {
   }
 };
 
+/// Makes a call of operands of a half type in float32, and rounds what comes of it.
+void callWidened(LibraryFn fn, const LibraryCall& call) {
+  std::vector<std::unique_ptr<ForeignCopy>> converted;
+  std::vector<std::unique_ptr<Workspace>> memory;
+  std::vector<ArrayView> inputs, outputs;
+  auto inFloat32 = [](const ArrayView& x, void* data) -> ArrayView {
+    return {data, DType::Float32, x.shape, contiguousStrides(x.shape)};
+  };
+  for (const ArrayView& x : call.inputs) {
+    if (isHalf(x.dtype)) converted.push_back(std::make_unique<ForeignCopy>(x, DType::Float32));
+    inputs.push_back(isHalf(x.dtype) ? inFloat32(x, converted.back()->data()) : x);
+  }
+  for (const ArrayView& y : call.outputs) {
+    if (isHalf(y.dtype))
+      memory.push_back(std::make_unique<Workspace>(static_cast<std::size_t>(y.numel()) * sizeof(float)));
+    outputs.push_back(isHalf(y.dtype) ? inFloat32(y, memory.back()->as()) : y);
+  }
+  fn({inputs, outputs, call.attrs, call.scalars, call.line});
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+    if (isHalf(call.outputs[k].dtype)) cuda::copyArray(outputs[k], call.outputs[k]);
+}
+
 }  // namespace
 
 void attention(const LibraryCall& call) {
   if (call.outputs[1].numel() == 0) return;
   if (const auto half = Half::of(call, 0, 3); half && cudnnAttention(half->operands, call.outputs[0], call.outputs[1]))
     return;
+  if (isHalf(call.outputs[0].dtype)) return callWidened(attention, call);
   const Problem p(call, 0, 3);
   launch(p.kernel("forward", Pass::Forward, p.plan.valueWidth), p.grid(p.plan.heads, p.plan.rows, p.plan.valueWidth),
          p.plan, call.outputs[0].data, call.outputs[1].data);
@@ -119,6 +145,7 @@ void attention_grad(const LibraryCall& call) {
   if (const auto half = Half::of(call, 1, 6);
       half && cudnnAttentionGrad(half->operands, call.inputs[0], call.inputs[4], call.inputs[5], call.outputs))
     return;
+  if (isHalf(call.outputs[0].dtype)) return callWidened(attention_grad, call);
   Problem p(call, 1, 6);
   p.plan.grad = call.inputs[0].data;
   setStrides(p.plan.gradStrides, call.inputs[0]);

@@ -219,9 +219,10 @@ class Mask {
     const bool isBool = mask.dtype == DType::Bool;
     const ArrayView one{mask.data, mask.dtype, key.mask(), mask.strides};
     View seen = view(one);  // whose dims of size 1 are there
-    launch(source().kernel(
-               "prepareMask",
-               {{"MASK", typeName(mask.dtype)}, {"IS_BOOL", isBool ? "1" : "0"}, {"HALF", typeName(key.dtype)}}),
+    launch(source().kernel("prepareMask", {{"MASK", typeName(mask.dtype)},
+                                           {"IS_BOOL", isBool ? "1" : "0"},
+                                           {"HALF", typeName(key.dtype)},
+                                           {"OUT", "float"}}),
            blocks(key.maskBatch * key.maskHeads * key.rows, 128), seen, numbers_.as(), alive_.as());
   }
   [[nodiscard]] const void* numbers() const { return numbers_.as(); }
@@ -242,19 +243,72 @@ Rows rowsOf(const Key& key, const std::optional<Mask>& mask) {
       key.maskHeads > 1 ? key.rows : 0};
 }
 
-const Function& kernel(const char* name, DType half) {
-  return source().kernel(name, {{"MASK", "bool"}, {"IS_BOOL", "1"}, {"HALF", typeName(half)}});
+const Function& kernel(const char* name, DType half, DType out = DType::Float32) {
+  return source().kernel(name, {{"MASK", "bool"}, {"IS_BOOL", "1"}, {"HALF", typeName(half)}, {"OUT", typeName(out)}});
 }
 
 std::size_t bytesOf(const Dims& shape, DType dtype) {
   return static_cast<std::size_t>(numelOf(shape)) * itemSize(dtype);
 }
 
+/// Which operands of a call, then which of its results, lie elsewhere each time: a bit each.
+class Moving {
+ public:
+  explicit Moving(const ForeignCall& call) : bits_(call.moving) {}
+  bool next() { return (std::exchange(bits_, bits_ >> 1) & 1) != 0; }
+
+ private:
+  std::uint64_t bits_;
+};
+
+/// An operand in the half type, contiguous.
+class HalfOperand {
+ public:
+  HalfOperand(const ArrayView& x, DType half, bool moves) {
+    if (x.dtype == half)
+      here_.emplace(x, moves);
+    else
+      converted_.emplace(x, half);
+  }
+  [[nodiscard]] const void* data() const { return here_ ? here_->data() : converted_->data(); }
+
+ private:
+  std::optional<ForeignOperand> here_;
+  std::optional<ForeignCopy> converted_;
+};
+
+/// A result as cuDNN writes it, in the half type: where it is to be, or in memory from which a kernel brings it there.
+class HalfResult {
+ public:
+  HalfResult(const ArrayView& to, const Dims& shape, DType half, bool isFinal, bool moves) : to_(to) {
+    if (isFinal && to.dtype == half)
+      here_.emplace(to, moves);
+    else
+      memory_.emplace(bytesOf(shape, half));
+  }
+  [[nodiscard]] void* data() const { return here_ ? here_->data() : memory_->as(); }
+  /// `bring` queues what is to be done with memory that is not the result's.
+  template <class Bring>
+  void finish(Bring bring) const {
+    if (here_)
+      here_->finish();
+    else
+      bring(memory_->as(), to_);
+  }
+
+ private:
+  const ArrayView& to_;
+  std::optional<ForeignResult> here_;
+  std::optional<Workspace> memory_;
+};
+
 /// What both directions are made of: the plan, operands in the half type, and numbers of the host.
 class Work {
  public:
-  Work(const AttentionOperands& o, const Key& key, std::shared_ptr<const cudnn::ExecutionPlan> plan)
-      : problem_(key), plan_(std::move(plan)), query_(o.query, o.half), key_(o.key, o.half), value_(o.value, o.half) {
+  Work(const AttentionOperands& o, const Key& key, std::shared_ptr<const cudnn::ExecutionPlan> plan,
+       const ForeignCall& call, Moving& moving)
+      : problem_(key), plan_(std::move(plan)), call_(call), query_(o.query, o.half, moving.next()),
+        key_(o.key, o.half, moving.next()), value_(o.value, o.half, moving.next()) {
     // By a kernel, whose arguments a graph can be told: plans are kept whatever a number is.
     launch(kernel("writeNumber", o.half), Grid{}, static_cast<float>(o.scale), scale_.as());
     if (o.mask != nullptr) mask_.emplace(*o.mask, key);
@@ -267,10 +321,8 @@ class Work {
   }
   void bind(std::int64_t id, const void* data) { tensors_.push_back({id, data}); }
   void run(CudaStream& stream) {
-    // Operands and results lie in memory of the tape's, wherever those of the call do.
-    const ForeignCall call = foreignCall({});
     const Workspace workspace(plan_->workspaceBytes());
-    if (call.isInGraph) return;
+    if (call_.isInGraph) return;
     stream.keep(std::const_pointer_cast<cudnn::ExecutionPlan>(plan_));  // a graph launches what the plan owns
     plan_->run(cudnn::contextOf(problem_.ordinal), stream.raw(), tensors_, workspace.as());
   }
@@ -279,7 +331,8 @@ class Work {
  private:
   Key problem_;
   std::shared_ptr<const cudnn::ExecutionPlan> plan_;
-  ForeignCopy query_, key_, value_;
+  ForeignCall call_;
+  HalfOperand query_, key_, value_;
   std::optional<Mask> mask_;
   Workspace scale_{sizeof(float)};
   float unseen_ = -std::numeric_limits<float>::infinity();
@@ -308,16 +361,21 @@ bool cudnnAttention(const AttentionOperands& o, const ArrayView& out, const Arra
   const Key key = keyOf(o, stream.gpu().ordinal(), false);
   const auto plan = surveyed ? nullptr : planOf(key);
   if (!surveyed && plan == nullptr) return false;
-  Work work(o, key, plan);
-  const Workspace result(bytesOf(key.output(), o.half));
+  const void* operands[] = {o.query.data, o.key.data, o.value.data, out.data};
+  const ForeignCall call = foreignCall(operands);
+  Moving moving(call);
+  Work work(o, key, plan, call, moving);
+  const HalfResult result(out, key.output(), o.half, !work.mask(), moving.next());
   const Workspace sums(bytesOf(key.sums(), DType::Float32));
-  work.bind(kOutput, result.as());
+  work.bind(kOutput, result.data());
   work.bind(kSums, sums.as());
   if (!surveyed) work.run(stream);
   const Rows rows = rowsOf(key, work.mask());
   launch(kernel("finishStats", o.half), elementwise(numelOf(key.sums())), rows, sums.as(), stats.data);
-  launch(kernel("finishOutput", o.half), elementwise(numelOf(key.output())), rows, key.valueWidth, result.as(),
-         out.data);
+  result.finish([&](void* from, const ArrayView& to) {
+    launch(kernel("finishOutput", o.half, to.dtype), elementwise(numelOf(key.output())), rows, key.valueWidth, from,
+           to.data);
+  });
   return !surveyed;
 }
 
@@ -330,34 +388,37 @@ bool cudnnAttentionGrad(const AttentionOperands& o, const ArrayView& grad, const
   const Key key = keyOf(o, stream.gpu().ordinal(), true);
   const auto plan = surveyed ? nullptr : planOf(key);
   if (!surveyed && plan == nullptr) return false;
-  Work work(o, key, plan);
-  const ForeignCopy outputGrad(grad, o.half);
-  const ForeignCopy was(output, o.half);
+  const void* operands[] = {o.query.data, o.key.data,      o.value.data,    grad.data,
+                            output.data,  results[0].data, results[1].data, results[2].data};
+  const ForeignCall call = foreignCall(operands);
+  Moving moving(call);
+  Work work(o, key, plan, call, moving);
+  const HalfOperand outputGrad(grad, o.half, moving.next());
+  const HalfOperand was(output, o.half, moving.next());
   const Workspace sums(bytesOf(key.sums(), DType::Float32));
   const Workspace rowProducts(bytesOf(key.sums(), DType::Float32));
   launch(kernel("sumsOfStats", o.half), elementwise(numelOf(key.sums())), view(stats), sums.as());
-  const Workspace queryGrad(bytesOf(key.query(), o.half));
-  const Workspace keyGrad(bytesOf({key.batch, key.heads, key.keys, key.width}, o.half));
-  const Workspace valueGrad(bytesOf({key.batch, key.heads, key.keys, key.valueWidth}, o.half));
+  const bool shared = key.heads != key.sharedHeads;
+  const Dims keys{key.batch, key.heads, key.keys, key.width}, values{key.batch, key.heads, key.keys, key.valueWidth};
+  const HalfResult queryGrad(results[0], key.query(), o.half, true, moving.next());
+  const HalfResult keyGrad(results[1], keys, o.half, !shared, moving.next());
+  const HalfResult valueGrad(results[2], values, o.half, !shared, moving.next());
   const float one = 1;
   work.bind(kOutputGrad, outputGrad.data());
   work.bind(kOutput, was.data());
   work.bind(kSums, sums.as());
   work.bind(kRowProducts, rowProducts.as());
   work.bind(kOne, &one);
-  work.bind(kQueryGrad, queryGrad.as());
-  work.bind(kKeyGrad, keyGrad.as());
-  work.bind(kValueGrad, valueGrad.as());
+  work.bind(kQueryGrad, queryGrad.data());
+  work.bind(kKeyGrad, keyGrad.data());
+  work.bind(kValueGrad, valueGrad.data());
   if (!surveyed) work.run(stream);
-  const auto finish = [&](const Workspace& from, const ArrayView& to, std::int64_t heads) {
-    const std::int64_t count = to.shape[0] * to.shape[1];
-    const std::int64_t group = heads / to.shape[1];
-    launch(kernel("sumGroups", o.half), elementwise(to.numel()), count, group, to.shape[2] * to.shape[3], from.as(),
-           to.data);
-  };
-  finish(queryGrad, results[0], key.heads);
-  finish(keyGrad, results[1], key.heads);
-  finish(valueGrad, results[2], key.heads);
+  for (const HalfResult* result : {&queryGrad, &keyGrad, &valueGrad})
+    result->finish([&](void* from, const ArrayView& to) {
+      const std::int64_t count = to.shape[0] * to.shape[1];
+      launch(kernel("sumGroups", o.half, to.dtype), elementwise(to.numel()), count, key.heads / to.shape[1],
+             to.shape[2] * to.shape[3], from, to.data);
+    });
   return !surveyed;
 }
 

@@ -1,4 +1,5 @@
-// What is done beside cuDNN's work: masks as it takes them, and statistics of rows between its form and ours.
+// What is done beside cuDNN's work: masks as it takes them, statistics of rows between its form and ours, and results
+// where they are not its own: of masked rows, of heads that share one, of float32 (OUT).
 
 // A row's mask as numbers that are added. -infinity is -2e38 there and less than -1e38 counts as that, so that no
 // difference of scores overflows; a row of nothing else is not alive, and what is computed of it is not used.
@@ -51,8 +52,9 @@ extern "C" __global__ void finishStats(Rows r, const float* sums, float* stats) 
     stats[2 * i + 1] = alive ? 1.0f : 0.0f;
   }
 }
-extern "C" __global__ void finishOutput(Rows r, int64 width, const HALF* from, float* to) {
-  GRID_LOOP(i, r.batch * r.heads * r.rows * width) to[i] = isAlive(r, i / width) ? load(from[i]) : 0.0f;
+extern "C" __global__ void finishOutput(Rows r, int64 width, const HALF* from, OUT* to) {
+  GRID_LOOP(i, r.batch * r.heads * r.rows * width)
+    to[i] = Store<OUT>::of(isAlive(r, i / width) ? load(from[i]) : 0.0f);
 }
 
 // Back to log-sum-exps; +infinity of a row that attends to nothing, so that its probabilities are 0.
@@ -66,11 +68,11 @@ extern "C" __global__ void sumsOfStats(View stats, float* sums) {
 }
 
 // [B, shared * group, inner] to [B, shared, inner]: the sum over each group, in order.
-extern "C" __global__ void sumGroups(int64 count, int64 group, int64 inner, const HALF* from, float* to) {
+extern "C" __global__ void sumGroups(int64 count, int64 group, int64 inner, const HALF* from, OUT* to) {
   GRID_LOOP(i, count * inner) {
     const int64 head = i / inner, at = i % inner;
     float sum = 0;
     for (int64 g = 0; g < group; ++g) sum += load(from[(head * group + g) * inner + at]);
-    to[i] = sum;
+    to[i] = Store<OUT>::of(sum);
   }
 }

@@ -5,8 +5,8 @@
 
 namespace tandem::cuda {
 
-/// Query [B, H, rows, width], key [B, K, keys, width], value [B, K, keys, valueWidth] of float32, which were converted
-/// from `half`; a mask [B, H, rows, keys] of bool or float32, or none. No size is 0.
+/// Query [B, H, rows, width], key [B, K, keys, width], value [B, K, keys, valueWidth] of `half`, or of float32 that was
+/// converted from it; a mask [B, H, rows, keys] of bool or float32, or none. No size is 0.
 struct AttentionOperands {
   const ArrayView &query, &key, &value;
   const ArrayView* mask;
@@ -16,8 +16,8 @@ struct AttentionOperands {
 };
 
 /// Queues softmax(query key^T scale + mask) value into `out`, and statistics of rows as `attention` has them into
-/// `stats`; both are float32 and contiguous. False, and nothing is queued, where cuDNN is missing, or has no engine for
-/// the sizes. A row that attends to nothing gives zeros.
+/// `stats`; both are contiguous, the output of the operands' dtype, the statistics float32. False, and nothing is
+/// queued, where cuDNN is missing, or has no engine for the sizes. A row that attends to nothing gives zeros.
 bool cudnnAttention(const AttentionOperands& operands, const ArrayView& out, const ArrayView& stats);
 
 /// Queues the cotangents of query, key and value from that of the output. False likewise, and on GPUs of a later kind
