@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "codegen/register.h"
+#include "passes/arrange_shapes.h"
 #include "passes/import_trace.h"
 #include "passes/pipeline.h"
 #include "passes/shape_recorder.h"
@@ -66,13 +67,31 @@ class Structured {
  private:
   const Trace& trace_;
   const std::vector<TraceOutput>& outputs_;
-  std::optional<StagedTrace> staged_;
+  std::optional<MadeTrace> staged_;
   std::optional<Hash128> key_;
+};
+
+// A trace with what is done to it before the passes.
+class Arranged {
+ public:
+  Arranged(const Trace& trace, const std::vector<TraceOutput>& outputs) : trace_(trace), outputs_(outputs) {
+    if (isEnabled("arrange_shapes")) made_ = arrangeShapes(trace, outputs);
+  }
+  [[nodiscard]] const Trace& trace() const { return made_ ? made_->trace : trace_; }
+  [[nodiscard]] const std::vector<TraceOutput>& outputs() const { return made_ ? made_->outputs : outputs_; }
+
+ private:
+  const Trace& trace_;
+  const std::vector<TraceOutput>& outputs_;
+  std::optional<MadeTrace> made_;
 };
 
 class Compiler : public GraphCompiler {
  public:
-  std::shared_ptr<Plan> compile(const Trace& trace, const std::vector<TraceOutput>& outputs) override {
+  std::shared_ptr<Plan> compile(const Trace& recorded, const std::vector<TraceOutput>& recordedOutputs) override {
+    const Arranged arranged(recorded, recordedOutputs);
+    const Trace& trace = arranged.trace();
+    const std::vector<TraceOutput>& outputs = arranged.outputs();
     std::unique_ptr<Context> context = pool_.take();
     auto plan = std::make_shared<Plan>();
     plan->device = trace.device;
@@ -91,7 +110,8 @@ class Compiler : public GraphCompiler {
     return plan;
   }
   std::shared_ptr<Plan> planForSizes(const Trace& trace, const std::vector<TraceOutput>& outputs) override {
-    const Structured structured(trace, outputs);
+    const Arranged arranged(trace, outputs);
+    const Structured structured(arranged.trace(), arranged.outputs());
     if (!structured.key()) return nullptr;
     return structures_.planFor(*structured.key(), structured.trace(), structured.outputs());
   }

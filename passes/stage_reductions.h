@@ -2,19 +2,11 @@
 // that a placed program is recognised in the trace (shape_program.h).
 #pragma once
 
-#include <optional>
-#include <vector>
-
-#include "ir/trace/trace.h"
+#include "passes/trace_copy.h"
 
 namespace tandem::passes {
 
-struct StagedTrace {
-  Trace trace;
-  std::vector<TraceOutput> outputs;
-};
-
 /// Nothing where all reductions have one stage.
-std::optional<StagedTrace> stageReductions(const Trace& trace, const std::vector<TraceOutput>& outputs);
+std::optional<MadeTrace> stageReductions(const Trace& trace, const std::vector<TraceOutput>& outputs);
 
 }  // namespace tandem::passes

@@ -1,0 +1,51 @@
+#include "passes/trace_copy.h"
+
+#include <algorithm>
+
+namespace tandem::passes {
+
+TraceCopy::TraceCopy(const Trace& from) : from_(from) {
+  to_.device = from.device;
+  to_.slots = from.slots;
+  to_.lines = from.lines;
+  to_.numRandom = from.numRandom;
+  std::size_t results = 0;
+  for (const TraceNode& n : from.nodes) results = std::max<std::size_t>(results, n.results.begin + n.results.count);
+  now_.resize(results);
+}
+
+MadeTrace TraceCopy::run(const std::vector<TraceOutput>& outputs) {
+  for (const TraceNode& node : from_.nodes) {
+    const std::size_t before = to_.nodes.size();
+    add(node);
+    for (std::size_t i = before; i < to_.nodes.size(); ++i)
+      if (to_.nodes[i].line == 0) to_.nodes[i].line = node.line;
+  }
+  MadeTrace made{{}, outputs};
+  for (TraceOutput& o : made.outputs) o.value = now(o.value);
+  made.trace = std::move(to_);
+  return made;
+}
+
+void TraceCopy::copy(const TraceNode& node) {
+  SmallVector<TraceOperand, 8> operands;
+  for (TraceOperand o : from_.operands(node)) {
+    if (o.kind == TraceOperand::Kind::Value) o.value = now(o.value);
+    operands.push_back(o);
+  }
+  switch (node.kind) {
+  case TraceNode::Kind::Input:
+    return makes(node, 0, to_.addInput(from_.results(node)[0]));
+  case TraceNode::Kind::Window:
+    return makes(node, 0, to_.addWindow(operands[0].value, from_.window(node)));
+  case TraceNode::Kind::Write:
+    return makes(node, 0, to_.addWrite(operands[0].value, operands[1].value, from_.window(node)));
+  case TraceNode::Kind::Op:
+    break;
+  }
+  const std::uint32_t added =
+      to_.addOp(node.op, {operands.data(), operands.size()}, from_.attrs(node), from_.results(node));
+  for (std::uint32_t r = 0; r < node.results.count; ++r) makes(node, r, {added, r});
+}
+
+}  // namespace tandem::passes

@@ -1,0 +1,41 @@
+// A trace made of another one, node by node: what passes on traces have in common. They are for what shape programs are
+// to know, too (shape_program.h): a rule of canonicalize would leave them with operations that no trace has.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/trace/trace.h"
+
+namespace tandem::passes {
+
+struct MadeTrace {
+  Trace trace;
+  std::vector<TraceOutput> outputs;
+};
+
+class TraceCopy {
+ public:
+  MadeTrace run(const std::vector<TraceOutput>& outputs);
+
+ protected:
+  explicit TraceCopy(const Trace& from);
+  TraceCopy(const TraceCopy&) = delete;
+  TraceCopy& operator=(const TraceCopy&) = delete;
+  virtual ~TraceCopy() = default;
+  /// Makes what stands for the results of a node; `copy` makes them as they are.
+  virtual void add(const TraceNode& node) { copy(node); }
+  void copy(const TraceNode& node);
+  /// What stands for a value.
+  [[nodiscard]] ValueRef now(ValueRef v) const { return now_[indexOf(v)]; }
+  void makes(const TraceNode& node, std::uint32_t result, ValueRef v) { now_[node.results.begin + result] = v; }
+  [[nodiscard]] std::size_t indexOf(ValueRef v) const { return from_.nodes[v.node].results.begin + v.result; }
+
+  const Trace& from_;
+  Trace to_;
+
+ private:
+  std::vector<ValueRef> now_;  // of every result
+};
+
+}  // namespace tandem::passes
