@@ -126,6 +126,8 @@ fi
 rows+=("| preparing | $(tail -n 1 "$out/prepare.log" | sed "s|$PWD/||") | $SECONDS |")
 echo "-- preparing: done in $SECONDS s"
 export PYTHONPATH=$package TANDEM_TEST_DEVICE=cuda TANDEM_CACHE_DIR=$out/cache
+# Of the C library, too, which looks beside itself.
+export TANDEM_CUDA=${TANDEM_CUDA:-$package/tandem/libtandem_cuda.so}
 if [ $emulated = 1 ]; then
   export TANDEM_CUDA_DRIVER=${TANDEM_CUDA_DRIVER:-$PWD/build/$preset/lib/libtandem_emulated_driver.so}
   export TANDEM_NVRTC=${TANDEM_NVRTC:-$PWD/build/$preset/lib/libtandem_emulated_nvrtc.so}
