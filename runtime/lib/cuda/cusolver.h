@@ -42,8 +42,8 @@ struct SingularProblem {
   void* right;         // [columns, columns]: V column by column from Jacobi's method, otherwise V^T
   std::int32_t* info;  // [count]: 0, or how many values did not converge
 };
-/// Does Jacobi's method serve the sizes? Then `factor` makes a full U, and V; otherwise rows are to be no fewer than
-/// columns.
+/// Does Jacobi's method serve the sizes? Then `factor` makes a full U, and V, also if no vectors are wanted: it is to
+/// have memory for them. Otherwise rows are to be no fewer than columns.
 bool isForJacobi(const SingularProblem& problem);
 void factor(const SingularProblem& problem);
 

@@ -126,9 +126,11 @@ void singularValues(const LibraryCall& call, const ArrayView& s, const ArrayView
   p.matrices = factoring.matrices(), p.info = factoring.info();
   const std::int64_t lefts = p.rows * (full || jacobi ? p.rows : p.columns);
   const std::int64_t rights = p.columns * p.columns;
-  const Workspace left(p.wantsVectors ? bytesOf(a.dtype, lefts * p.count) : 0);
-  const Workspace right(p.wantsVectors ? bytesOf(a.dtype, rights * p.count) : 0);
-  if (p.wantsVectors) p.left = left.as(), p.right = right.as();
+  // Jacobi's method writes vectors also where none are wanted.
+  const bool writesVectors = p.wantsVectors || jacobi;
+  const Workspace left(writesVectors ? bytesOf(a.dtype, lefts * p.count) : 0);
+  const Workspace right(writesVectors ? bytesOf(a.dtype, rights * p.count) : 0);
+  if (writesVectors) p.left = left.as(), p.right = right.as();
   factor(p);
   factoring.finish(s);
   if (p.wantsVectors) {

@@ -3,8 +3,9 @@
 //
 // It is strict: a routine is to be called with the arguments that its workspace was asked for with, on a stream that
 // was given and is not captured, with deterministic results asked for, and with pointers of the device. What it may
-// spoil (operands, the workspaces) it spoils. $TANDEM_CUSOLVER_LOG names a file to which it adds a line a call;
-// $TANDEM_CUSOLVER_FAIL, as `2:5`, has matrix 2 of each call report 5 values that did not converge.
+// spoil (operands, the workspaces, as gesvdjBatched the vectors of those who want none) it spoils. $TANDEM_CUSOLVER_LOG
+// names a file to which it adds a line a call; $TANDEM_CUSOLVER_FAIL, as `2:5`, has matrix 2 of each call report 5
+// values that did not converge.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -382,7 +383,7 @@ Call byQr(cs::Handle handle, cs::Options options, signed char left, signed char 
 Call byJacobi(cs::Handle handle, int wanted, int m, int n, int type, const void* a, int pitch, const void* values,
               const void* u, int uPitch, const void* v, int vPitch, cs::Jacobi jacobi, int count) {
   const bool valid = isLive(jacobi) && m <= cs::kMostJacobi && n <= cs::kMostJacobi && pitch == m && uPitch == m &&
-                     vPitch == n && count <= kMostBatched && (wanted == 0 || (u != nullptr && v != nullptr));
+                     vPitch == n && count <= kMostBatched;
   return {std::string("gesvdjBatched ") + (wanted ? "vectors" : "values"),
           handle,
           type,
@@ -398,10 +399,11 @@ Call byJacobi(cs::Handle handle, int wanted, int m, int n, int type, const void*
           singularElements(m, n, count),
           valid};
 }
-int runSingular(const Call& call, void* workspace, int* info, bool wanted, bool full, bool isTurned) {
+/// `writes`: vectors, be they wanted or not.
+int runSingular(const Call& call, void* workspace, int* info, bool writes, bool full, bool isTurned) {
   const auto vectorBytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements) * call.item(); };
-  std::int64_t m = call.m, n = call.n, lefts = full ? m : n, turned = isTurned, vectors = wanted, count = call.count;
-  if (wanted && (!isOnDevice(call.left, vectorBytes(m * lefts * count), of(call.handle).stream) ||
+  std::int64_t m = call.m, n = call.n, lefts = full ? m : n, turned = isTurned, vectors = writes, count = call.count;
+  if (writes && (!isOnDevice(call.left, vectorBytes(m * lefts * count), of(call.handle).stream) ||
                  !isOnDevice(call.right, vectorBytes(n * n * count), of(call.handle).stream)))
     return kInvalidValue;
   const Failing failing;
@@ -438,12 +440,12 @@ int askJacobi(const Call& call, int* elements) {
   return result;
 }
 template <class T>
-int runJacobi(const Call& call, T* work, int elements, int* info, bool wanted) {
+int runJacobi(const Call& call, T* work, int elements, int* info) {
   char host[kHostBytes];
   if (elements < 0) return kInvalidValue;
   if (const int wrong = call.begin(work, static_cast<std::size_t>(elements) * sizeof(T), host, kHostBytes, info))
     return wrong;
-  return runSingular(call, work, info, wanted, true, false);
+  return runSingular(call, work, info, true, true, false);
 }
 
 }  // namespace
@@ -531,13 +533,13 @@ int cusolverDnSgesvdjBatched(cs::Handle handle, int wanted, int m, int n, float*
                              int uPitch, float* v, int vPitch, float* work, int elements, int* info, cs::Jacobi jacobi,
                              int batch) {
   return runJacobi(byJacobi(handle, wanted, m, n, cs::kFloat32, a, pitch, values, u, uPitch, v, vPitch, jacobi, batch),
-                   work, elements, info, wanted != 0);
+                   work, elements, info);
 }
 int cusolverDnDgesvdjBatched(cs::Handle handle, int wanted, int m, int n, double* a, int pitch, double* values,
                              double* u, int uPitch, double* v, int vPitch, double* work, int elements, int* info,
                              cs::Jacobi jacobi, int batch) {
   return runJacobi(byJacobi(handle, wanted, m, n, cs::kFloat64, a, pitch, values, u, uPitch, v, vPitch, jacobi, batch),
-                   work, elements, info, wanted != 0);
+                   work, elements, info);
 }
 
 }  // extern "C"
