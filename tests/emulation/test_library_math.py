@@ -1,5 +1,5 @@
-"""Library functions of a GPU that compute: products, convolutions, pools, attention, order, special functions and
-factorisations, on the emulated device against the CPU. Bit for bit where both add in one order; with a tolerance where
+"""Library functions of a GPU that compute: products, convolutions, pools, attention, order and special functions,
+on the emulated device against the CPU. Bit for bit where both add in one order; with a tolerance where
 they do not, and then at least the same bits for every layout of the operands."""
 
 from __future__ import annotations
@@ -486,98 +486,12 @@ def test_polynomials(name: str) -> None:
     compare(f, x.float()[:, None], n[:7].float())
 
 
-# ---- factorisations
+# ---- plans
 
 
 def positive(shape: tuple[int, ...], dtype: tandem.dtype) -> tandem.Tensor:
     a = random(shape, dtype)
     return a @ a.mT + tandem.eye(shape[-1], dtype=dtype)
-
-
-@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
-@pytest.mark.parametrize("shape", [(1, 1), (7, 7), (3, 33, 33), (70, 70), (0, 0), (0, 3, 3)])
-def test_cholesky(shape: tuple[int, ...], dtype: tandem.dtype) -> None:
-    tolerance = 1e-4 if dtype is tandem.float32 else 1e-12
-    compare(tandem.linalg.cholesky, positive(shape, dtype), exact=False, tolerance=tolerance)
-    compare(lambda a: tandem.linalg.cholesky_ex(a), odd(positive(shape, dtype)), exact=False, tolerance=tolerance)
-
-
-def test_matrices_without_a_factor() -> None:
-    a = positive((3, 40, 40), tandem.float64)
-    a[1, 35, 35] = -1
-    a[2, 3, 3] = 0
-    compare(lambda a: tandem.linalg.cholesky_ex(a)[1], a)
-    with pytest.raises(tandem.linalg.LinAlgError, match=r"\(Batch element 1\).*leading minor of order 36 "):
-        tandem.linalg.cholesky(there(a)).cpu()
-
-
-@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
-@pytest.mark.parametrize("upper", [False, True])
-@pytest.mark.parametrize("unit", [False, True])
-def test_triangular_systems(unit: bool, upper: bool, dtype: tandem.dtype) -> None:
-    for n, m in ((1, 1), (6, 3), (45, 2), (70, 40), (3, 0)):
-        a, b = random((2, n, n), dtype) + 4 * tandem.eye(n, dtype=dtype), random((2, n, m), dtype, 1)
-        compare(
-            lambda a, b: tandem.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit),
-            a,
-            odd(b),
-            exact=False,
-            tolerance=1e-4 if dtype is tandem.float32 else 1e-12,
-        )
-
-
-@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
-@pytest.mark.parametrize("shape", [(1, 1), (6, 6), (2, 40, 40), (9, 4), (4, 9), (2, 70, 35), (35, 70), (0, 3), (3, 0)])
-def test_lu(shape: tuple[int, ...], dtype: tandem.dtype) -> None:
-    compare(
-        lambda a: tandem.linalg.lu(a),
-        random(shape, dtype),
-        exact=False,
-        tolerance=1e-4 if dtype is tandem.float32 else 1e-11,
-    )
-
-
-@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
-def test_systems(dtype: tandem.dtype) -> None:
-    for n, m in ((1, 1), (5, 2), (40, 3), (66, 34)):
-        a, b = random((2, n, n), dtype) + 3 * tandem.eye(n, dtype=dtype), random((2, n, m), dtype, 1)
-        compare(
-            tandem.linalg.solve, a, b, exact=False, tolerance=1e-3 if dtype is tandem.float32 else 1e-10, backward=True
-        )
-    compare(tandem.linalg.det, random((2, 5, 5), dtype), exact=False, tolerance=1e-4)
-    compare(tandem.linalg.inv, positive((4, 4), dtype), exact=False, tolerance=1e-4)
-
-
-def test_other_factors() -> None:
-    a, b = random((2, 3, 40, 40), tandem.float64), random((2, 1, 40, 5), tandem.float64, 1)
-    lu, pivots = tandem.linalg.lu_factor(a + 30 * tandem.eye(40, dtype=tandem.float64))
-    for adjoint in (False, True):
-        compare(lambda f, p, b, t=adjoint: tandem.linalg.lu_solve(f, p, b, adjoint=t), lu, pivots, b, exact=False)
-    with pytest.raises(RuntimeError, match="pivots must lie between 1 and 40, got 41"):
-        tandem.linalg.lu_solve(there(lu), there(pivots + (pivots == 40)), there(b)).cpu()
-    compare(tandem.linalg.householder_product, odd(a[0, :, :, :5]), b[0, 0, :4, 0].expand(3, 4), exact=False)
-    with pytest.warns(UserWarning, match="computed on the CPU"):
-        compare(lambda a, b: tandem.linalg.ldl_solve(*tandem.linalg.ldl_factor(a + a.mT), b), a, b)
-
-
-def test_the_first_of_equal_pivots_is_taken() -> None:
-    a = tandem.tensor([[1.0, 2.0, 3.0], [-1.0, 1.0, 0.5], [1.0, -2.0, 4.0]])
-    compare(lambda a: tandem.linalg.lu_factor(a), a)
-
-
-@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
-@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (2, 40, 7), (7, 40), (2, 34, 34), (4, 0), (0, 3)])
-def test_qr(shape: tuple[int, ...], dtype: tandem.dtype) -> None:
-    tolerance = 1e-4 if dtype is tandem.float32 else 1e-12
-    a = random(shape, dtype)
-    if shape == (5, 5):
-        a[1:, 0] = 0  # a column that is a multiple of the first unit vector already
-    for kind in ("reduced", "complete", "r"):
-        compare(lambda a, k=kind: tandem.linalg.qr(a, k), a, exact=False, tolerance=tolerance)
-    compare(lambda a: tandem.geqrf(a), odd(a), exact=False, tolerance=tolerance)
-
-
-# ---- plans
 
 
 def test_plans_that_are_run_again() -> None:

@@ -6,6 +6,7 @@
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/survey.h"
 #include "runtime/lib/cuda/cusolver.h"
+#include "runtime/lib/cuda/linalg.h"
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
@@ -15,7 +16,6 @@ namespace tandem::cuda::lib {
 namespace {
 
 constexpr Source kSpectral("spectral", kSpectralText);
-constexpr Source kLinalg("linalg", kLinalgText);
 
 /// Where the elements of matrices are, of a number of elements each; strides in elements.
 struct Lie {
@@ -96,19 +96,12 @@ void eigenvalues(const LibraryCall& call, const ArrayView& values, const ArrayVi
   factoring.report(call, "linalg.eigh", "eigenvalues");
 }
 
-/// Of matrices without elements: their vectors are unit vectors.
-void identities(const ArrayView& vectors) {
-  const std::size_t r = vectors.shape.size();
-  const std::int64_t count = numelOf(DimsRef(vectors.shape).first(r - 2));
-  launch(kLinalg.kernel("identity", {{"ELEMENT", typeName(vectors.dtype)}}), elementwise(vectors.numel()), vectors.data,
-         vectors.shape[r - 2], vectors.shape[r - 1], count);
-}
-
 /// `u` and `vh` may be null, both.
 void singularValues(const LibraryCall& call, const ArrayView& s, const ArrayView* u, const ArrayView* vh, bool full) {
   const ArrayView& a = call.inputs[0];
   if (a.numel() == 0) {
-    if (u != nullptr) identities(*u), identities(*vh);
+    // Vectors of matrices without elements are unit vectors.
+    if (u != nullptr) makeIdentities(*u), makeIdentities(*vh);
     return;
   }
   const std::size_t r = a.shape.size();

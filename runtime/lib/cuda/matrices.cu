@@ -1,0 +1,36 @@
+// What the texts of factorisations share, and stands before them: matrices, and systems of small triangles.
+//
+// ELEMENT: float or double.
+
+#define BLOCK 32
+#define TILE 64   // rows and columns of a tile of a product
+#define MICRO 4   // rows and columns of a thread
+#define MANY 1024  // threads of a block that walks over long columns
+
+static __device__ inline float root(float x) { return sqrtf(x); }
+static __device__ inline double root(double x) { return sqrt(x); }
+
+// Strides count elements and may be negative: an upper triangle read from its end is a lower one.
+struct Matrices {
+  ELEMENT* data;
+  int64 row, column, each;
+  __device__ ELEMENT* at(int64 matrix, int64 i, int64 j) const { return data + matrix * each + i * row + j * column; }
+};
+static __device__ inline bool areNeighbours(int64 stride) { return stride == 1 || stride == -1; }
+static __device__ inline int64 least(int64 a, int64 b) { return a < b ? a : b; }
+
+// The columns of a lower triangle, one behind the other, in shared memory.
+typedef ELEMENT Triangle[BLOCK][BLOCK + 4];
+
+// x = l^-1 x, with a factor in place of each divisor if not DIVIDES.
+template <bool DIVIDES> static __device__ __forceinline__ void substitute(const Triangle& l, ELEMENT (&x)[BLOCK]) {
+#pragma unroll
+  for (int j = 0; j < BLOCK; ++j) {
+    if (DIVIDES)
+      x[j] /= l[j][j];
+    else
+      x[j] *= l[j][j];
+#pragma unroll
+    for (int k = j + 1; k < BLOCK; ++k) x[k] = fused(-l[j][k], x[j], x[k]);
+  }
+}

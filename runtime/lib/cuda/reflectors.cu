@@ -1,0 +1,169 @@
+// Householder's reflectors: of columns that are too long for panels.cu, and applied to matrices.
+
+// The sum of all threads' numbers, for all of them: halves are added to halves.
+static __device__ inline ELEMENT sumOfBlock(ELEMENT v, ELEMENT* shared) {
+  const int t = (int)threadIdx.x;
+  __syncthreads();
+  shared[t] = v;
+  __syncthreads();
+  for (int half = MANY / 2; half > 0; half /= 2) {
+    if (t < half) shared[t] += shared[t + half];
+    __syncthreads();
+  }
+  return shared[0];
+}
+
+// Column x of a matrix, of more rows than a panel (panels.cu) may have, becomes what its Householder reflector
+// 1 - tau v v^T makes of it: its norm in the first place, and below it v, whose first element is 1.
+extern "C" __global__ void __launch_bounds__(MANY)
+reflect(Matrices x, ELEMENT* taus, int64 each, int64 rows, int64 count) {
+  __shared__ ELEMENT shared[MANY];
+  const int t = (int)threadIdx.x;
+  for (int64 matrix = blockIdx.x; matrix < count; matrix += gridDim.x) {
+    ELEMENT sum = 0;
+    for (int64 i = 1 + t; i < rows; i += MANY) {
+      const ELEMENT v = *x.at(matrix, i, 0);
+      sum = fused(v, v, sum);
+    }
+    sum = sumOfBlock(sum, shared);
+    const ELEMENT first = *x.at(matrix, 0, 0);
+    __syncthreads();
+    if (sum == 0) {
+      if (t == 0) taus[matrix * each] = 0;
+      continue;
+    }
+    ELEMENT norm = root(first * first + sum);
+    if (first >= 0) norm = -norm;
+    for (int64 i = 1 + t; i < rows; i += MANY) *x.at(matrix, i, 0) /= first - norm;
+    if (t == 0) {
+      *x.at(matrix, 0, 0) = norm;
+      taus[matrix * each] = (norm - first) / norm;
+    }
+  }
+}
+
+// Up to BLOCK reflectors are applied at once: with their vectors as the columns of v, of which each has a one on the
+// diagonal and zeros above it, their product is 1 - v t v^T, where 1 / t is the part of v^T v above its diagonal, and
+// the inverse of each tau on it (Schreiber, Van Loan, 1989). So of t nothing needs to be kept: solving by 1 / t is a
+// substitution.
+static __device__ inline ELEMENT reflector(const Matrices& v, int64 matrix, int64 i, int64 j, int64 rows, int64 size) {
+  return j >= size || i < j || i >= rows ? ELEMENT() : i == j ? (ELEMENT)1 : *v.at(matrix, i, j);
+}
+
+// v^T v, and v^T c of tiles of TILE columns of c, as sums over pieces of `length` rows each. sums: of each matrix, piece
+// and tile BLOCK x TILE elements.
+extern "C" __global__ void __launch_bounds__(128)
+project(Matrices v, Matrices c, ELEMENT* sums, int64 rows, int64 size, int64 columns, int64 pieces, int64 length,
+        int64 count) {
+  __shared__ ELEMENT left[BLOCK][BLOCK + 4], right[BLOCK][TILE + 4];
+  const int t = (int)threadIdx.x, tx = t % 16, ty = t / 16;
+  const int64 tiles = 1 + (columns + TILE - 1) / TILE;
+  for (int64 unit = blockIdx.x; unit < tiles * pieces * count; unit += gridDim.x) {
+    const int64 tile = unit % tiles, piece = unit / tiles % pieces, matrix = unit / (tiles * pieces);
+    const int64 end = least(rows, (piece + 1) * length), column0 = (tile - 1) * TILE;
+    ELEMENT x[BLOCK * BLOCK / 128], y[BLOCK * TILE / 128], sum[MICRO][MICRO];
+    auto fetch = [&](int64 k) {
+#pragma unroll
+      for (int i = 0; i < BLOCK * BLOCK / 128; ++i)
+        x[i] = reflector(v, matrix, k + t / BLOCK + i * (128 / BLOCK), t % BLOCK, end, size);
+#pragma unroll
+      for (int i = 0; i < BLOCK * TILE / 128; ++i) {
+        const int64 row = k + t / TILE + i * (128 / TILE), column = column0 + t % TILE;
+        if (tile == 0)
+          y[i] = reflector(v, matrix, row, t % TILE, end, size);
+        else
+          y[i] = row < end && column < columns ? *c.at(matrix, row, column) : ELEMENT();
+      }
+    };
+#pragma unroll
+    for (int i = 0; i < MICRO; ++i)
+#pragma unroll
+      for (int j = 0; j < MICRO; ++j) sum[i][j] = 0;
+    fetch(piece * length);
+    for (int64 k = piece * length; k < end; k += BLOCK) {
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < BLOCK * BLOCK / 128; ++i) left[t / BLOCK + i * (128 / BLOCK)][t % BLOCK] = x[i];
+#pragma unroll
+      for (int i = 0; i < BLOCK * TILE / 128; ++i) right[t / TILE + i * (128 / TILE)][t % TILE] = y[i];
+      __syncthreads();
+      if (k + BLOCK < end) fetch(k + BLOCK);
+#pragma unroll 8
+      for (int d = 0; d < BLOCK; ++d) {
+        ELEMENT a[MICRO], b[MICRO];
+#pragma unroll
+        for (int i = 0; i < MICRO; ++i) {
+          a[i] = left[d][ty * MICRO + i];
+          b[i] = right[d][tx + 16 * i];
+        }
+#pragma unroll
+        for (int i = 0; i < MICRO; ++i)
+#pragma unroll
+          for (int j = 0; j < MICRO; ++j) sum[i][j] = fused(a[i], b[j], sum[i][j]);
+      }
+    }
+    ELEMENT* to = sums + ((matrix * pieces + piece) * tiles + tile) * BLOCK * TILE;
+#pragma unroll
+    for (int i = 0; i < MICRO; ++i)
+#pragma unroll
+      for (int j = 0; j < MICRO; ++j) to[(ty * MICRO + i) * TILE + tx + 16 * j] = sum[i][j];
+    __syncthreads();
+  }
+}
+
+// c = (1 - v t v^T) c, or with `transposed` (1 - v t^T v^T) c, from what `project` has found.
+#define HIGH (sizeof(ELEMENT) == 4 ? 128 : 64)  // rows of a block, an eighth of them a warp's
+extern "C" __global__ void __launch_bounds__(256)
+applyReflectors(Matrices v, Matrices c, const ELEMENT* taus, int64 eachTaus, const ELEMENT* sums, int64 rows,
+                int64 size, int64 columns, int64 pieces, int64 transposed, int64 count) {
+  __shared__ ELEMENT left[BLOCK][HIGH + 4], right[BLOCK][BLOCK];
+  __shared__ Triangle triangle;
+  const int t = (int)threadIdx.x, lane = t % BLOCK, warp = t / BLOCK;
+  const int64 down = (rows + HIGH - 1) / HIGH, across = (columns + BLOCK - 1) / BLOCK;
+  const int64 tiles = 1 + (columns + TILE - 1) / TILE;
+  for (int64 unit = blockIdx.x; unit < down * across * count; unit += gridDim.x) {
+    const int64 column0 = unit % across * BLOCK, row0 = unit / across % down * HIGH, matrix = unit / (across * down);
+    const int64 first = row0 + warp * (HIGH / 8);
+    ELEMENT values[HIGH / 8];
+#pragma unroll
+    for (int i = 0; i < HIGH / 8; ++i)
+      values[i] = first + i < rows && column0 + lane < columns ? *c.at(matrix, first + i, column0 + lane) : ELEMENT();
+#pragma unroll
+    for (int i = 0; i < HIGH / 8; ++i)
+      left[lane][warp + 8 * i] = reflector(v, matrix, row0 + warp + 8 * i, lane, rows, size);
+    const ELEMENT* from = sums + matrix * pieces * tiles * BLOCK * TILE;
+    const ELEMENT* of = from + (1 + column0 / TILE) * BLOCK * TILE + column0 % TILE;
+    for (int i = warp; i < BLOCK; i += 8) {
+      ELEMENT own = 0, sum = 0;
+      for (int64 p = 0; p < pieces; ++p) {
+        own += from[p * tiles * BLOCK * TILE + i * TILE + lane];
+        sum += of[p * tiles * BLOCK * TILE + i * TILE + lane];
+      }
+      if (i == lane) own = i < size ? taus[matrix * eachTaus + i] : ELEMENT();
+      // The last is the first of a substitution that goes backwards.
+      const int row = transposed ? i : BLOCK - 1 - i;
+      triangle[row][transposed ? lane : BLOCK - 1 - lane] = own;
+      right[row][lane] = sum;
+    }
+    __syncthreads();
+    if (warp == 0) {
+      ELEMENT x[BLOCK];
+#pragma unroll
+      for (int i = 0; i < BLOCK; ++i) x[i] = right[i][lane];
+      substitute<false>(triangle, x);
+#pragma unroll
+      for (int i = 0; i < BLOCK; ++i) right[transposed ? i : BLOCK - 1 - i][lane] = -x[i];
+    }
+    __syncthreads();
+#pragma unroll 4
+    for (int k = 0; k < BLOCK; ++k) {
+      const ELEMENT y = right[k][lane];
+#pragma unroll
+      for (int i = 0; i < HIGH / 8; ++i) values[i] = fused(left[k][warp * (HIGH / 8) + i], y, values[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < HIGH / 8; ++i)
+      if (first + i < rows && column0 + lane < columns) *c.at(matrix, first + i, column0 + lane) = values[i];
+    __syncthreads();
+  }
+}
