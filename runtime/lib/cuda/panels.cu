@@ -23,15 +23,19 @@ struct Stage {
   int32 place[THREADS];
 };
 
+// Between memory and the stage neighbouring threads have neighbours of a row, and every NEXT-th row.
+#define NEXT (THREADS / WIDTH)
+
 static __device__ inline void loadRows(const Panel& p, const ELEMENT* from, Stage& stage, ELEMENT (&a)[PER][WIDTH]) {
-  const int t = (int)threadIdx.x, rows = (int)p.rows, columns = (int)p.columns;
+  const int t = (int)threadIdx.x, column = t % WIDTH, first = t / WIDTH;
+  const int rows = column < (int)p.columns ? (int)p.rows - first : 0;
+  const int64 next = NEXT * p.row;
+  from += first * p.row + column;
 #pragma unroll
   for (int r = 0; r < PER; ++r) {
-#pragma unroll 8
-    for (int e = t; e < THREADS * WIDTH; e += THREADS) {
-      const int row = r * THREADS + e / WIDTH, column = e % WIDTH;
-      stage.element[e / WIDTH][column] = row < rows && column < columns ? from[row * p.row + column] : ELEMENT();
-    }
+#pragma unroll 16
+    for (int i = 0; i < WIDTH; ++i, from += next)
+      stage.element[first + i * NEXT][column] = r * THREADS + i * NEXT < rows ? *from : ELEMENT();
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) a[r][k] = stage.element[t][k];
@@ -41,7 +45,7 @@ static __device__ inline void loadRows(const Panel& p, const ELEMENT* from, Stag
 // Row r of a thread goes to place[r], none where that is negative. They have turned once for each column.
 static __device__ inline void storeRows(const Panel& p, ELEMENT* to, Stage& stage, const ELEMENT (&a)[PER][WIDTH],
                                         const int32 (&place)[PER]) {
-  const int t = (int)threadIdx.x, columns = (int)p.columns;
+  const int t = (int)threadIdx.x, columns = (int)p.columns, column = t % WIDTH, first = t / WIDTH;
 #pragma unroll
   for (int r = 0; r < PER; ++r) {
 #pragma unroll
@@ -49,9 +53,9 @@ static __device__ inline void storeRows(const Panel& p, ELEMENT* to, Stage& stag
     stage.place[t] = place[r];
     __syncthreads();
 #pragma unroll 8
-    for (int e = t; e < THREADS * WIDTH; e += THREADS) {
-      const int32 row = stage.place[e / WIDTH];
-      if (row >= 0 && e % WIDTH < columns) to[row * p.row + e % WIDTH] = stage.element[e / WIDTH][e % WIDTH];
+    for (int i = 0; i < WIDTH; ++i) {
+      const int32 row = stage.place[first + i * NEXT];
+      if (row >= 0 && column < columns) to[row * p.row + column] = stage.element[first + i * NEXT][column];
     }
     __syncthreads();
   }
