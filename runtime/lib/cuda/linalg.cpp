@@ -225,8 +225,8 @@ class Kernels {
     launch(panelKernel("factorPanel", shape), blocks(count_, static_cast<unsigned>(shape.threads)),
            Panel{from.data, from.row, from.each, rows, size}, static_cast<std::int32_t*>(all.swaps) + first,
            std::min(all.rows, all.columns), first, all.moves, count_);
-    launch((*this)["exchangeRows"], elementwise((all.columns - size + 1) * count_, 64), all.lu.data, all.order,
-           all.moves, all.rows, all.columns, first, size, width, count_);
+    launch((*this)["exchangeRows"], blocks(parts(all.columns - size + 1, kTile) * count_, kTile), all.lu.data,
+           all.order, all.moves, all.rows, all.columns, first, size, width, count_);
   }
   /// What columns [first, middle), which are factored, take from those up to `end`.
   void takeFromRight(const Lu& all, std::int64_t first, std::int64_t middle, std::int64_t end) const {

@@ -72,36 +72,43 @@ extern "C" __global__ void beginOrder(int64* order, int64 rows, int64 count) {
   GRID_LOOP(at, rows * count) order[at] = at - View::divide(at, rows) * rows;
 }
 
-// Of one column: for each of the first `size` rows the row that comes to its place, and behind `width` of these where it
-// goes itself.
+// For each of the first rows the row that comes to its place, and where it goes itself.
+struct Moves {
+  int32 from[BLOCK], to[BLOCK];
+};
+// The first `size` rows of one column, and those that change places with them.
 template <class T>
-static __device__ inline void exchange(T* column, int64 stride, const int32* moves, int size, int width) {
+static __device__ __forceinline__ void exchange(T* column, int64 stride, const Moves& moves, int size) {
   T before[BLOCK], after[BLOCK];
 #pragma unroll
-  for (int i = 0; i < BLOCK; ++i)
-    if (i < size) {
-      before[i] = column[i * stride];
-      after[i] = column[moves[i] * stride];
-    }
+  for (int i = 0; i < BLOCK; ++i) {
+    before[i] = i < size ? column[i * stride] : T();
+    after[i] = i < size ? column[moves.from[i] * stride] : T();
+  }
 #pragma unroll
-  for (int i = 0; i < BLOCK; ++i)
-    if (i < size) {
-      column[i * stride] = after[i];
-      if (moves[width + i] >= size) column[moves[width + i] * stride] = before[i];
-    }
+  for (int i = 0; i < BLOCK; ++i) {
+    if (i < size) column[i * stride] = after[i];
+    if (i < size && moves.to[i] >= size) column[moves.to[i] * stride] = before[i];
+  }
 }
 // The rows from `first` on, of all columns but the `size` from there, and their order, as a panel has exchanged its own.
-extern "C" __global__ void exchangeRows(ELEMENT* lu, int64* order, const int32* moves, int64 rows, int64 columns,
-                                        int64 first, int64 size, int64 width, int64 count) {
-  const int64 others = columns - size + 1;
-  GRID_LOOP(at, others * count) {
-    const int64 matrix = View::divide(at, others), other = at - matrix * others;
-    const int32* of = moves + matrix * 2 * width;
-    if (other == others - 1)
-      exchange(order + matrix * rows + first, 1, of, (int)size, (int)width);
-    else
-      exchange(lu + (matrix * rows + first) * columns + (other < first ? other : other + size), columns, of, (int)size,
-               (int)width);
+// moves: of each matrix `width` rows that come, and as many that go.
+extern "C" __global__ void __launch_bounds__(TILE)
+exchangeRows(ELEMENT* lu, int64* order, const int32* moves, int64 rows, int64 columns, int64 first, int64 size,
+             int64 width, int64 count) {
+  __shared__ Moves shared;
+  const int t = (int)threadIdx.x;
+  const int64 others = columns - size, groups = (others + TILE) / TILE;
+  for (int64 unit = blockIdx.x; unit < groups * count; unit += gridDim.x) {
+    const int64 matrix = unit / groups, other = unit % groups * TILE + t;
+    if (t < size) shared.from[t] = moves[matrix * 2 * width + t];
+    if (t >= BLOCK && t - BLOCK < size) shared.to[t - BLOCK] = moves[(matrix * 2 + 1) * width + t - BLOCK];
+    __syncthreads();
+    if (other == others) exchange(order + matrix * rows + first, 1, shared, (int)size);
+    if (other < others)
+      exchange(lu + (matrix * rows + first) * columns + (other < first ? other : other + size), columns, shared,
+               (int)size);
+    __syncthreads();
   }
 }
 

@@ -133,17 +133,26 @@ applyReflectors(Matrices v, Matrices c, const ELEMENT* taus, int64 eachTaus, con
       left[lane][warp + 8 * i] = reflector(v, matrix, row0 + warp + 8 * i, lane, rows, size);
     const ELEMENT* from = sums + matrix * pieces * tiles * BLOCK * TILE;
     const ELEMENT* of = from + (1 + column0 / TILE) * BLOCK * TILE + column0 % TILE;
-    for (int i = warp; i < BLOCK; i += 8) {
-      ELEMENT own = 0, sum = 0;
-      for (int64 p = 0; p < pieces; ++p) {
-        own += from[p * tiles * BLOCK * TILE + i * TILE + lane];
-        sum += of[p * tiles * BLOCK * TILE + i * TILE + lane];
+    ELEMENT own[BLOCK / 8], sum[BLOCK / 8];
+#pragma unroll
+    for (int i = 0; i < BLOCK / 8; ++i) own[i] = sum[i] = 0;
+#pragma unroll 4
+    for (int64 p = 0; p < pieces; ++p) {
+#pragma unroll
+      for (int i = 0; i < BLOCK / 8; ++i) {
+        const int64 at = (p * tiles * BLOCK + warp + 8 * i) * TILE + lane;
+        own[i] += from[at];
+        sum[i] += of[at];
       }
-      if (i == lane) own = i < size ? taus[matrix * eachTaus + i] : ELEMENT();
+    }
+#pragma unroll
+    for (int i = 0; i < BLOCK / 8; ++i) {
+      const int row = warp + 8 * i;
+      if (row == lane) own[i] = row < size ? taus[matrix * eachTaus + row] : ELEMENT();
       // The last is the first of a substitution that goes backwards.
-      const int row = transposed ? i : BLOCK - 1 - i;
-      triangle[row][transposed ? lane : BLOCK - 1 - lane] = own;
-      right[row][lane] = sum;
+      const int turned = transposed ? row : BLOCK - 1 - row;
+      triangle[turned][transposed ? lane : BLOCK - 1 - lane] = own[i];
+      right[turned][lane] = sum[i];
     }
     __syncthreads();
     if (warp == 0) {

@@ -9,39 +9,48 @@
 extern "C" __global__ void __launch_bounds__(256)
 solveTriangular(Matrices l, Matrices x, int64 n, int64 m, int64 unit, int64 count) {
   __shared__ Triangle block;
-  __shared__ ELEMENT solved[BLOCK][COLUMNS], tile[256][STEP + 1];
+  __shared__ ELEMENT solved[2][BLOCK][COLUMNS], tile[256 * (STEP + 1)];
   const int t = (int)threadIdx.x, threads = (int)blockDim.x;
   const int64 groups = (m + COLUMNS - 1) / COLUMNS;
   const bool along = areNeighbours(l.column);
-  const int r = along ? t / STEP : t, d = along ? t % STEP : 0;  // what a thread brings first of a tile of l
-  const int64 next = along ? threads / STEP * l.row : l.column;
+  // What a thread brings of a tile of l, of `threads` rows and STEP columns, so that neighbours bring neighbours: the
+  // first element, how far the next ones are, in memory and in the tile, and how many rows.
+  const int r = along ? t / STEP : t, d = along ? t % STEP : 0, down = along ? threads / STEP : 0;
+  const int64 next = along ? down * l.row : l.column;
+  const int place = r * (STEP + 1) + d, apart = along ? down * (STEP + 1) : 1;
   for (int64 u = blockIdx.x; u < groups * count; u += gridDim.x) {
     const int64 matrix = u / groups, column0 = u % groups * COLUMNS;
     const int width = (int)least(COLUMNS, m - column0);
-    for (int64 k = 0; k < n; k += BLOCK) {
-      const int size = (int)least(BLOCK, n - k);
+    auto bringTriangle = [&](int64 k) {
+#pragma unroll 4
       for (int e = t; e < BLOCK * BLOCK; e += threads) {
         const int i = along ? e / BLOCK : e % BLOCK, j = along ? e % BLOCK : e / BLOCK;
-        const bool isOne = i == j && (unit || i >= size);
-        block[j][i] = isOne ? (ELEMENT)1 : j <= i && i < size ? *l.at(matrix, k + i, k + j) : ELEMENT();
+        const bool isOne = i == j && (unit || k + i >= n);
+        block[j][i] = isOne ? (ELEMENT)1 : j <= i && k + i < n ? *l.at(matrix, k + i, k + j) : ELEMENT();
       }
-      for (int e = t; e < BLOCK * COLUMNS; e += threads) {
-        const int i = e / COLUMNS, c = e % COLUMNS;
-        solved[i][c] = i < size && c < width ? *x.at(matrix, k + i, column0 + c) : ELEMENT();
-      }
-      // Tiles of l below, of `threads` rows and STEP columns: the next one is on its way while one is worked on.
+    };
+    bringTriangle(0);
+    for (int e = t; e < BLOCK * COLUMNS; e += threads) {
+      const int i = e / COLUMNS, c = e % COLUMNS;
+      solved[0][i][c] = i < n && c < width ? *x.at(matrix, i, column0 + c) : ELEMENT();
+    }
+    __syncthreads();
+    for (int64 k = 0; k < n; k += BLOCK) {
+      ELEMENT(&now)[BLOCK][COLUMNS] = solved[k / BLOCK % 2];
+      ELEMENT(&then)[BLOCK][COLUMNS] = solved[(k / BLOCK + 1) % 2];
+      // Tiles of l below the block: the next one is on its way while one is worked on.
       ELEMENT coming[STEP], values[COLUMNS], start[COLUMNS];
-      int64 fetched = k + size;
+      int64 fetched = k + BLOCK;
       int from = 0;
       auto fetch = [&]() {
         const ELEMENT* at = l.at(matrix, fetched + r, k + from + d);
+        const int64 left = n - fetched - r;
 #pragma unroll
-        for (int i = 0; i < STEP; ++i)
-          coming[i] = fetched + r + (along ? i * (threads / STEP) : 0) < n ? at[i * next] : ELEMENT();
+        for (int i = 0; i < STEP; ++i, at += next) coming[i] = i * down < left ? *at : ELEMENT();
         if (from == 0) {
+          const ELEMENT* of = x.at(matrix, fetched + t, column0);
 #pragma unroll
-          for (int c = 0; c < COLUMNS; ++c)
-            start[c] = fetched + t < n && c < width ? *x.at(matrix, fetched + t, column0 + c) : ELEMENT();
+          for (int c = 0; c < COLUMNS; ++c, of += x.column) start[c] = fetched + t < n && c < width ? *of : ELEMENT();
         }
         from += STEP;
         if (from < BLOCK) return;
@@ -49,39 +58,47 @@ solveTriangular(Matrices l, Matrices x, int64 n, int64 m, int64 unit, int64 coun
         fetched += threads;
       };
       if (fetched < n) fetch();
-      __syncthreads();
       if (t < COLUMNS) {
         ELEMENT y[BLOCK];
 #pragma unroll
-        for (int i = 0; i < BLOCK; ++i) y[i] = solved[i][t];
+        for (int i = 0; i < BLOCK; ++i) y[i] = now[i][t];
         substitute<true>(block, y);
 #pragma unroll
-        for (int i = 0; i < BLOCK; ++i) solved[i][t] = y[i];
+        for (int i = 0; i < BLOCK; ++i) now[i][t] = y[i];
       }
       __syncthreads();
+      if (k + BLOCK < n) bringTriangle(k + BLOCK);
       for (int e = t; e < BLOCK * COLUMNS; e += threads) {
         const int i = e / COLUMNS, c = e % COLUMNS;
-        if (i < size && c < width) *x.at(matrix, k + i, column0 + c) = solved[i][c];
+        if (k + i < n && c < width) *x.at(matrix, k + i, column0 + c) = now[i][c];
       }
-      for (int64 row = k + size + t; row - t < n; row += threads) {
+      for (int64 row = k + BLOCK + t; row - t < n; row += threads) {
 #pragma unroll
         for (int c = 0; c < COLUMNS; ++c) values[c] = start[c];
+#pragma unroll 1
         for (int s = 0; s < BLOCK; s += STEP) {
 #pragma unroll
-          for (int i = 0; i < STEP; ++i) tile[along ? r + i * (threads / STEP) : t][along ? d : i] = -coming[i];
+          for (int i = 0; i < STEP; ++i) tile[place + i * apart] = coming[i];
           __syncthreads();
           if (fetched < n) fetch();
 #pragma unroll
           for (int i = 0; i < STEP; ++i) {
-            const ELEMENT factor = tile[t][i];
+            const ELEMENT factor = -tile[t * (STEP + 1) + i];
 #pragma unroll
-            for (int c = 0; c < COLUMNS; ++c) values[c] = fused(factor, solved[s + i][c], values[c]);
+            for (int c = 0; c < COLUMNS; ++c) values[c] = fused(factor, now[s + i][c], values[c]);
           }
           __syncthreads();
         }
+        // The first rows are those of the next step.
+        if (row < k + 2 * BLOCK) {
 #pragma unroll
-        for (int c = 0; c < COLUMNS; ++c)
-          if (row < n && c < width) *x.at(matrix, row, column0 + c) = values[c];
+          for (int c = 0; c < COLUMNS; ++c) then[t][c] = values[c];
+        } else if (row < n) {
+          ELEMENT* to = x.at(matrix, row, column0);
+#pragma unroll
+          for (int c = 0; c < COLUMNS; ++c, to += x.column)
+            if (c < width) *to = values[c];
+        }
       }
       __syncthreads();
     }
