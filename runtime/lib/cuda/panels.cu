@@ -17,6 +17,21 @@ struct Panel {
   int64 rows, columns;  // at most THREADS * PER and WIDTH
 };
 
+// A row's elements in shared memory, 16 bytes at once: the first `count`, and a few more.
+#define QUAD (16 / (int)sizeof(ELEMENT))
+struct alignas(16) Quad {
+  ELEMENT element[QUAD];
+};
+static __device__ __forceinline__ void share(ELEMENT* to, const ELEMENT (&row)[WIDTH], int count) {
+#pragma unroll
+  for (int q = 0; q < WIDTH; q += QUAD) {
+    Quad part;
+#pragma unroll
+    for (int k = 0; k < QUAD; ++k) part.element[k] = row[q + k];
+    if (q < count) *(Quad*)(to + q) = part;
+  }
+}
+
 // The panel's rows go from the device's memory to registers and back through these.
 struct Stage {
   ELEMENT element[THREADS][WIDTH + 1];
@@ -62,8 +77,9 @@ static __device__ inline void storeRows(const Panel& p, ELEMENT* to, Stage& stag
 }
 
 // What the warps say of a column; of two columns in turn, so that a fast warp overwrites nothing that a slow one reads.
+// A row ends with zeros, for what is finished.
 struct alignas(16) Said {
-  ELEMENT row[WARPS][WIDTH];
+  ELEMENT row[WARPS][WIDTH + QUAD];
   ELEMENT size[WARPS];
   int32 place[WARPS];
 };
@@ -94,6 +110,8 @@ factorPanel(Panel p, int32* swaps, int64 eachSwaps, int64 first, int32* moves, i
   for (int64 matrix = blockIdx.x; matrix < count; matrix += gridDim.x) {
     ELEMENT a[PER][WIDTH];
     int32 place[PER];
+    for (int e = t; e < WARPS * WIDTH; e += THREADS)
+      both[0].row[e / WIDTH][e % WIDTH] = both[1].row[e / WIDTH][e % WIDTH] = 0;
     loadRows(p, p.data + matrix * p.each, stage, a);
 #pragma unroll
     for (int r = 0; r < PER; ++r) place[r] = r * THREADS + t < rows ? r * THREADS + t : -1;
@@ -115,8 +133,9 @@ factorPanel(Panel p, int32* swaps, int64 eachSwaps, int64 first, int32* moves, i
 #pragma unroll
       for (int r = 0; r < PER; ++r) {
         if (size == -1 || place[r] != best) continue;
+        share(said.row[warp], a[r], WIDTH - j);
 #pragma unroll
-        for (int k = 0; k < WIDTH; ++k) said.row[warp][k] = k < WIDTH - j ? a[r][k] : ELEMENT();
+        for (int k = 0; k < QUAD; ++k) said.row[warp][WIDTH - j + k] = 0;
       }
       if (t % 32 == 0) {
         said.size[warp] = size;
@@ -194,7 +213,7 @@ template <> struct Across<1> {
 // columns: v is x but for its first element and a factor.
 extern "C" __global__ void __launch_bounds__(THREADS) reflectPanel(Panel p, ELEMENT* taus, int64 eachTaus, int64 count) {
   __shared__ Stage stage;
-  __shared__ ELEMENT sums[2][WARPS][WIDTH], diagonal[2][WIDTH], taken[WARPS][WIDTH];
+  __shared__ __align__(16) ELEMENT sums[2][WARPS][WIDTH], diagonal[2][WIDTH], taken[WARPS][WIDTH];
   const int t = (int)threadIdx.x, warp = t / 32, lane = t % 32, rows = (int)p.rows, columns = (int)p.columns;
   for (int64 matrix = blockIdx.x; matrix < count; matrix += gridDim.x) {
     ELEMENT a[PER][WIDTH];
@@ -208,10 +227,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) reflectPanel(Panel p, ELEM
         const ELEMENT x = r * THREADS + t > j ? a[r][0] : ELEMENT();
 #pragma unroll
         for (int k = 0; k < WIDTH; ++k) d[k] = fused(x, a[r][k], d[k]);
-        if (r * THREADS + t == j) {
-#pragma unroll
-          for (int k = 0; k < WIDTH; ++k) diagonal[j % 2][k] = a[r][k];
-        }
+        if (r * THREADS + t == j) share(diagonal[j % 2], a[r], WIDTH);
       }
       ELEMENT sum = Across<WIDTH>::sum(d);
       if (lane < WIDTH) sums[j % 2][warp][lane] = sum;
