@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import devices
 import pytest
 from emulated import there
 from gpu_here import MARKS
@@ -10,6 +11,7 @@ from test_library_math import bits, compare, odd, positive, random
 import tandem
 
 pytestmark = MARKS
+slow = pytest.mark.skipif(not devices.SLOW, reason="slow: run with TANDEM_SLOW=1")
 
 
 @pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
@@ -101,6 +103,19 @@ def test_factors_of_larger_matrices(shape: tuple[int, ...], dtype: tandem.dtype)
             assert bits(alone) == bits(several[-1].contiguous())
 
 
+@pytest.mark.parametrize("rows", [9, 300, 4100])
+def test_qr_of_columns_whose_squares_have_no_numbers(rows: int) -> None:
+    for dtype, power in ((tandem.float32, 36), (tandem.float64, 290)):
+        for least, most in ((-power, -power), (power, power), (-power, power)):
+            a = random((rows, 6), dtype) * tandem.logspace(least, most, 6, dtype=dtype)
+            a[:, 2] = 0
+            q, r = (t.cpu() for t in tandem.linalg.qr(there(a)))
+            bound = 2e-5 if dtype is tandem.float32 else 2e-13
+            assert of_magnitude(q.mT @ q - tandem.eye(6, dtype=dtype)) < bound
+            for k in range(6):
+                assert of_magnitude(q @ r[:, k] - a[:, k]) <= bound * of_magnitude(a[:, k])  # also of zeros
+
+
 @pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
 @pytest.mark.parametrize("n, m", [(97, 1), (200, 9), (330, 260), (40, 1200)])
 def test_larger_systems(n: int, m: int, dtype: tandem.dtype) -> None:
@@ -119,6 +134,14 @@ def test_larger_systems(n: int, m: int, dtype: tandem.dtype) -> None:
         assert of_magnitude(left @ x.cpu() - b) < bound * of_magnitude(x)
     first = tandem.linalg.solve_triangular(l, there(b[:, :1]), upper=False)
     assert bits(first) == bits(tandem.linalg.solve_triangular(l, there(b), upper=False)[:, :1].contiguous())
+
+
+@pytest.mark.parametrize("n", [1, 257, 600, pytest.param(8200, marks=slow)])
+def test_order_of_many_swaps(n: int) -> None:
+    """One swap after the other, of rows further down."""
+    swaps = tandem.tensor([[(7 * i * i) % (n - i) + i + 1 for i in range(n)]] * 2, dtype=tandem.int32)
+    b = tandem.arange(2.0 * n).reshape(2, n, 1)
+    compare(tandem.linalg.lu_solve, tandem.eye(n).expand(2, n, n), swaps, b)
 
 
 def test_the_first_of_equal_pivots_is_taken() -> None:

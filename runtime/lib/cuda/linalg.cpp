@@ -366,7 +366,7 @@ void lu_order(const LibraryCall& call) {
   Fault* wrong = expectNoFault(call, [rows](const long long* numbers) {
     fail("linalg.lu_solve: pivots must lie between 1 and ", rows, ", got ", numbers[1]);
   });
-  launch(Kernels(DType::Float32, count)["orderRows"], elementwise(count), swaps.data(), order.data, rows, count, wrong);
+  launch(Kernels(DType::Float32, count)["orderRows"], blocks(count, 256), swaps.data(), order.data, rows, count, wrong);
 }
 
 void lu_solve(const LibraryCall& call) {

@@ -187,21 +187,43 @@ extern "C" __global__ void permuteRows(const ELEMENT* b, const int64* order, ELE
   }
 }
 
-// The row (from 0) that swaps (from 1) bring to each place; a matrix a thread.
-extern "C" __global__ void orderRows(const int32* swaps, int64* order, int64 rows, int64 count, long long* wrong) {
-  GRID_LOOP(matrix, count) {
-    int64* at = order + matrix * rows;
-    for (int64 i = 0; i < rows; ++i) at[i] = i;
-    for (int64 i = 0; i < rows; ++i) {
-      const int32 place = swaps[matrix * rows + i];
-      if (place < 1 || place > rows) {
-        fault(wrong, matrix, place, 0);
-        break;
-      }
-      const int64 moved = at[i];
+// The row (from 0) that swaps (from 1) bring to each place. One thread of a block swaps, as one swap needs the other, in
+// shared memory where that suffices.
+#define HELD 8192
+extern "C" __global__ void __launch_bounds__(256)
+orderRows(const int32* swaps, int64* order, int64 rows, int64 count, long long* wrong) {
+  __shared__ int32 held[HELD], next[256];
+  const int t = (int)threadIdx.x;
+  for (int64 matrix = blockIdx.x; matrix < count; matrix += gridDim.x) {
+    int64* const to = order + matrix * rows;
+    for (int64 i = t; i < rows; i += 256) {
+      if (rows <= HELD)
+        held[i] = (int32)i;
+      else
+        to[i] = i;
+    }
+    bool isRight = true;
+    auto swap = [&](auto* at, int64 i, int32 place) {
+      if (isRight && (place < 1 || place > rows)) fault(wrong, matrix, place, 0);
+      isRight = isRight && place >= 1 && place <= rows;
+      if (!isRight) return;
+      const auto moved = at[i];
       at[i] = at[place - 1];
       at[place - 1] = moved;
+    };
+    for (int64 first = 0; first < rows; first += 256) {
+      if (first + t < rows) next[t] = swaps[matrix * rows + first + t];
+      __syncthreads();
+      for (int i = 0; t == 0 && i < least(256, rows - first); ++i) {
+        if (rows <= HELD)
+          swap(held, first + i, next[i]);
+        else
+          swap(to, first + i, next[i]);
+      }
+      __syncthreads();
     }
+    for (int64 i = t; rows <= HELD && i < rows; i += 256) to[i] = held[i];
+    __syncthreads();
   }
 }
 

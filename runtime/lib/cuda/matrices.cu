@@ -34,3 +34,17 @@ template <bool DIVIDES> static __device__ __forceinline__ void substitute(const 
     for (int k = j + 1; k < BLOCK; ++k) x[k] = fused(-l[j][k], x[j], x[k]);
   }
 }
+
+// Which power of 2 brings a number near to 1: 1 where it is zero or not finite.
+static __device__ inline float powerAgainst(float x) {
+  const int32 e = (bitsOf(x) >> 23) & 255;
+  return x == 0 || e == 255 ? 1.0f : ofBits((e < 1 ? 253 : e > 253 ? 1 : 254 - e) << 23);
+}
+static __device__ inline double powerAgainst(double x) {
+  const int64 e = (bitsOf(x) >> 52) & 2047;
+  return x == 0 || e == 2047 ? 1.0 : ofBits((e < 1 ? 2045 : e > 2045 ? 1 : 2046 - e) << 52);
+}
+// Do squares that add up to this have numbers, and products with what else may be there?
+static __device__ inline bool isSafe(float sum) { return sum > 1e-8f && sum < 1e12f; }
+static __device__ inline bool isSafe(double sum) { return sum > 1e-100 && sum < 1e100; }
+static __device__ inline ELEMENT magnitude(ELEMENT x) { return x < 0 ? -x : x; }

@@ -219,27 +219,51 @@ extern "C" __global__ void __launch_bounds__(THREADS) reflectPanel(Panel p, ELEM
     ELEMENT a[PER][WIDTH];
     loadRows(p, p.data + matrix * p.each, stage, a);
     for (int j = 0; j < columns; ++j) {
-      ELEMENT d[WIDTH];
-#pragma unroll
-      for (int k = 0; k < WIDTH; ++k) d[k] = 0;
-#pragma unroll
-      for (int r = 0; r < PER; ++r) {
-        const ELEMENT x = r * THREADS + t > j ? a[r][0] : ELEMENT();
-#pragma unroll
-        for (int k = 0; k < WIDTH; ++k) d[k] = fused(x, a[r][k], d[k]);
-        if (r * THREADS + t == j) share(diagonal[j % 2], a[r], WIDTH);
-      }
-      ELEMENT sum = Across<WIDTH>::sum(d);
-      if (lane < WIDTH) sums[j % 2][warp][lane] = sum;
-      __syncthreads();
+      ELEMENT sum, first, square, by = 1;
       const int column = lane % WIDTH;
-      sum = 0;
+      // Once more where products may have no numbers, of what a power of 2 makes of the column.
+      for (bool again = true; again;) {
+        ELEMENT d[WIDTH];
 #pragma unroll
-      for (int w = 0; w < WARPS; w += 32 / WIDTH)
-        if (w + lane / WIDTH < WARPS) sum += sums[j % 2][w + lane / WIDTH][column];
+        for (int k = 0; k < WIDTH; ++k) d[k] = 0;
 #pragma unroll
-      for (int lanes = WIDTH; lanes < 32; lanes *= 2) sum += __shfl_xor_sync(ALL, sum, lanes);
-      const ELEMENT first = diagonal[j % 2][0], square = __shfl_sync(ALL, sum, 0);
+        for (int r = 0; r < PER; ++r) {
+          const ELEMENT x = r * THREADS + t > j ? a[r][0] * by : ELEMENT();
+#pragma unroll
+          for (int k = 1; k < WIDTH; ++k) d[k] = fused(x, a[r][k], d[k]);
+          d[0] = fused(x, x, d[0]);
+          if (r * THREADS + t == j) share(diagonal[j % 2], a[r], WIDTH);
+        }
+        sum = Across<WIDTH>::sum(d);
+        if (lane < WIDTH) sums[j % 2][warp][lane] = sum;
+        __syncthreads();
+        sum = 0;
+#pragma unroll
+        for (int w = 0; w < WARPS; w += 32 / WIDTH)
+          if (w + lane / WIDTH < WARPS) sum += sums[j % 2][w + lane / WIDTH][column];
+#pragma unroll
+        for (int lanes = WIDTH; lanes < 32; lanes *= 2) sum += __shfl_xor_sync(ALL, sum, lanes);
+        first = diagonal[j % 2][0] * by;
+        square = __shfl_sync(ALL, sum, 0);
+        // Of all warps alike.
+        again = __any_sync(ALL, by == 1 && (!isSafe(first * first + square) || sum - sum != 0));
+        if (!again) break;
+        ELEMENT most = 0;
+#pragma unroll
+        for (int r = 0; r < PER; ++r)
+          if (r * THREADS + t >= j && magnitude(a[r][0]) > most) most = magnitude(a[r][0]);
+#pragma unroll
+        for (int lanes = 16; lanes > 0; lanes /= 2) {
+          const ELEMENT other = __shfl_xor_sync(ALL, most, lanes);
+          if (other > most) most = other;
+        }
+        if (lane == 0) sums[(j + 1) % 2][warp][0] = most;
+        __syncthreads();
+        for (int w = 0; w < WARPS; ++w)
+          if (sums[(j + 1) % 2][w][0] > most) most = sums[(j + 1) % 2][w][0];
+        by = powerAgainst(most);
+        again = by != 1;
+      }
       ELEMENT norm = first, tau = 0, scale = 1;
       if (square != 0) {
         norm = root(first * first + square);
@@ -255,8 +279,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) reflectPanel(Panel p, ELEM
 #pragma unroll
       for (int r = 0; r < PER; ++r) {
         const int row = r * THREADS + t;
-        v[r] = row > j ? a[r][0] / scale : row == j ? (ELEMENT)1 : ELEMENT();
-        finished[r] = row > j ? v[r] : row == j ? norm : a[r][0];
+        v[r] = row > j ? a[r][0] * by / scale : row == j ? (ELEMENT)1 : ELEMENT();
+        finished[r] = row > j ? v[r] : row == j ? norm / by : a[r][0];
       }
 #pragma unroll
       for (int k = 1; k < WIDTH; ++k) {

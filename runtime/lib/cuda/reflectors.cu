@@ -1,13 +1,13 @@
 // Householder's reflectors: of columns that are too long for panels.cu, and applied to matrices.
 
-// The sum of all threads' numbers, for all of them: halves are added to halves.
-static __device__ inline ELEMENT sumOfBlock(ELEMENT v, ELEMENT* shared) {
+// All threads' numbers combined, for all of them: halves with halves.
+template <class F> static __device__ inline ELEMENT overBlock(ELEMENT v, ELEMENT* shared, F combine) {
   const int t = (int)threadIdx.x;
   __syncthreads();
   shared[t] = v;
   __syncthreads();
   for (int half = MANY / 2; half > 0; half /= 2) {
-    if (t < half) shared[t] += shared[t + half];
+    if (t < half) shared[t] = combine(shared[t], shared[t + half]);
     __syncthreads();
   }
   return shared[0];
@@ -20,13 +20,23 @@ reflect(Matrices x, ELEMENT* taus, int64 each, int64 rows, int64 count) {
   __shared__ ELEMENT shared[MANY];
   const int t = (int)threadIdx.x;
   for (int64 matrix = blockIdx.x; matrix < count; matrix += gridDim.x) {
-    ELEMENT sum = 0;
-    for (int64 i = 1 + t; i < rows; i += MANY) {
-      const ELEMENT v = *x.at(matrix, i, 0);
-      sum = fused(v, v, sum);
+    ELEMENT by = 1, sum = 0, first = 0;
+    // Once more where squares have no numbers, of what a power of 2 makes of the column.
+    for (int pass = 0; pass < 2; ++pass) {
+      ELEMENT most = 0;
+      sum = 0;
+      for (int64 i = 1 + t; i < rows; i += MANY) {
+        const ELEMENT v = *x.at(matrix, i, 0) * by;
+        sum = fused(v, v, sum);
+        if (magnitude(v) > most) most = magnitude(v);
+      }
+      sum = overBlock(sum, shared, [](ELEMENT a, ELEMENT b) { return a + b; });
+      first = *x.at(matrix, 0, 0) * by;
+      if (pass == 1 || isSafe(first * first + sum)) break;
+      most = overBlock(most, shared, [](ELEMENT a, ELEMENT b) { return a < b ? b : a; });
+      by = powerAgainst(magnitude(first) > most ? first : most);
+      if (by == 1) break;
     }
-    sum = sumOfBlock(sum, shared);
-    const ELEMENT first = *x.at(matrix, 0, 0);
     __syncthreads();
     if (sum == 0) {
       if (t == 0) taus[matrix * each] = 0;
@@ -34,9 +44,9 @@ reflect(Matrices x, ELEMENT* taus, int64 each, int64 rows, int64 count) {
     }
     ELEMENT norm = root(first * first + sum);
     if (first >= 0) norm = -norm;
-    for (int64 i = 1 + t; i < rows; i += MANY) *x.at(matrix, i, 0) /= first - norm;
+    for (int64 i = 1 + t; i < rows; i += MANY) *x.at(matrix, i, 0) = *x.at(matrix, i, 0) * by / (first - norm);
     if (t == 0) {
-      *x.at(matrix, 0, 0) = norm;
+      *x.at(matrix, 0, 0) = norm / by;
       taus[matrix * each] = (norm - first) / norm;
     }
   }
