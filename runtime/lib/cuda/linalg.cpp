@@ -4,7 +4,6 @@
 #include "runtime/lib/cuda/linalg.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "runtime/base/attrs.h"
 #include "runtime/base/error.h"
@@ -56,16 +55,18 @@ struct PanelShape {
   static constexpr std::int64_t kMostRows = 4096;
   static constexpr std::int64_t kWidthOfMore = 8;  // of a panel with more rows, which stays in memory
 
+  // Few sizes, since each is compiled.
   PanelShape(std::int64_t rows, std::size_t itemSize) {
-    const bool wide = itemSize == 8;
-    const std::int64_t held =
-        static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(rows, kBlock))));
-    threads = std::min<std::int64_t>(held, held <= 1024 ? 256 : held / 4);
-    per = held / threads;
-    if (held <= 1024)
-      width = wide && threads > 128 ? 16 : 32;
-    else
-      width = std::max<std::int64_t>(4, (wide ? 16384 : 32768) / held);
+    const bool isWide = itemSize == 8;
+    if (rows <= 1024) {
+      threads = rows <= 32 ? 32 : rows <= 128 ? 128 : 256;
+      per = rows <= 256 ? 1 : 4;
+      width = isWide && threads > 128 ? 16 : 32;
+    } else {
+      threads = rows <= 2048 ? 512 : 1024;
+      per = 4;
+      width = (isWide ? 4096 : 8192) / threads;
+    }
   }
   std::int64_t threads, per, width;
 };
