@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 32;  // BLOCK of the texts
 constexpr std::int64_t kTile = 64;   // TILE
+constexpr std::int64_t kPair = 64;   // PAIR
 constexpr std::int64_t kRows = 128;  // ROWS
 
 std::int64_t parts(std::int64_t n, std::int64_t of) { return (n + of - 1) / of; }
@@ -92,7 +93,7 @@ class Kernels {
 
   /// The lower triangle of l becomes its factor; what is above it is left. `failed`: of each matrix.
   void factorCholesky(const Matrices& l, std::int64_t n, void* failed) const {
-    const Workspace diagonals(static_cast<std::size_t>(n * kBlock * count_) * itemSize_);
+    const Workspace diagonals(static_cast<std::size_t>(n * kPair * count_) * itemSize_);
     factorCholesky(l, n, 0, n, diagonals.as(), failed);
     launch(of(texts().cholesky.source, "finishFactor"), elementwise(n * n * count_), l.data, diagonals.as(), failed, n,
            count_);
@@ -186,15 +187,16 @@ class Kernels {
   void factorCholesky(const Matrices& l, std::int64_t n, std::int64_t first, std::int64_t end, void* diagonals,
                       void* failed) const {
     const std::int64_t size = end - first;
-    if (size <= kBlock) {
+    if (size <= kPair) {
       const std::int64_t rest = n - end;
-      const auto threads = static_cast<unsigned>(rest == 0 ? kBlock : kRows);
-      launch(of(texts().cholesky.source, "factorBlock"),
-             blocks(std::max<std::int64_t>(1, parts(rest, kRows)) * count_, threads), at(l, first, first), n - first,
-             size, first, diagonals, n * kBlock, failed, count_);
+      Grid grid = blocks(std::max<std::int64_t>(1, parts(rest, kRows)) * count_,
+                         static_cast<unsigned>(rest == 0 ? kBlock : kRows + kBlock));
+      if (rest != 0) grid.sharedBytes = static_cast<unsigned>(kRows * (kPair + 1)) * static_cast<unsigned>(itemSize_);
+      launch(of(texts().cholesky.source, "factorBlock"), grid, at(l, first, first), n - first, size, first, diagonals,
+             n * kPair, failed, count_);
       return;
     }
-    const std::int64_t middle = first + parts(parts(size, kBlock), 2) * kBlock;
+    const std::int64_t middle = first + parts(parts(size, kPair), 2) * kPair;
     factorCholesky(l, n, first, middle, diagonals, failed);
     const Matrices left = at(l, middle, first);
     Matrices across = left;
