@@ -149,15 +149,42 @@ def test_routines_for_singular_values(log: Path) -> None:
     linalg.svdvals(there(random((3, 7))).requires_grad_())
     linalg.matrix_rank(there(random((3, 3))))
     assert log.read_text().splitlines() == [
-        "gesvd A 7x3x1",
-        "gesvd S 7x3x1",
-        *["gesvd A 40x4x1"] * 2,
+        "gesvdj vectors full 7x3x1",
+        "gesvdj vectors thin 7x3x1",
+        *["gesvdj vectors full 40x4x1"] * 2,
         "gesvdjBatched vectors 4x5x6",
-        "gesvd N 7x3x1",  # a derivative finds the vectors where it is asked for
+        "gesvdj values thin 7x3x1",  # a derivative finds the vectors where it is asked for
         "gesvdjBatched values 4x5x6",
-        "gesvd N 7x3x1",
-        "gesvd N 3x3x1",
+        "gesvdj values thin 7x3x1",
+        "gesvdj values thin 3x3x1",
     ]
+
+
+@stand_in
+def test_large_matrices_are_factored_by_qr(log: Path) -> None:
+    """There it is faster than Jacobi's method."""
+    a = tandem.eye(513, 514)
+    u, s, vh = (p.cpu() for p in linalg.svd(there(a), full_matrices=False))
+    close((u * s) @ vh, a)
+    assert log.read_text().splitlines() == ["gesvd S 514x513x1"]
+
+
+@stand_in
+@pytest.mark.parametrize("shape", [(7, 3), (3, 7), (2, 5, 40)])
+def test_qr_serves_where_jacobi_does_not_converge(
+    shape: tuple[int, ...], log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TANDEM_CUSOLVER_FAIL", "0:2:gesvdj")
+    a = random(shape, tandem.float64)
+    for full in (False, True):
+        u, s, vh = (p.cpu() for p in linalg.svd(there(a), full_matrices=full))
+        are_orthonormal(u)
+        are_orthonormal(vh.mT)
+        k = s.shape[-1]
+        close(u[..., :k] * s.unsqueeze(-2) @ vh[..., :k, :], a)
+    close(linalg.svdvals(there(a)).cpu(), linalg.svdvals(a))
+    routines = [line.split()[0] for line in log.read_text().splitlines()]
+    assert routines == ["gesvdj", "gesvd"] * (len(routines) // 2)
 
 
 @stand_in

@@ -146,7 +146,8 @@ void factorSome(const Solving& s, const Eigenproblem& p, std::int64_t first, std
           "syevBatched");
 }
 
-void factorOne(const Solving& s, const SingularProblem& p, std::int64_t i) {
+/// `vt`: where V^T goes.
+void factorByQr(const Solving& s, const SingularProblem& p, std::int64_t i, void* vt) {
   const std::int64_t m = p.rows;
   const std::int64_t n = p.columns;
   const auto job = static_cast<signed char>(!p.wantsVectors ? cs::kNone : p.full ? cs::kFull : cs::kThin);
@@ -154,7 +155,6 @@ void factorOne(const Solving& s, const SingularProblem& p, std::int64_t i) {
   void* a = at(p.matrices, i * m * n, p.dtype);
   void* values = at(p.values, i * n, p.dtype);
   void* u = at(p.left, i * m * (p.full ? m : n), p.dtype);
-  void* vt = at(p.right, i * n * n, p.dtype);
   std::size_t device = 0;
   std::size_t host = 0;
   s.check(library().gesvdBytes(s.handle(), s.options(), job, job, m, n, type, a, m, type, values, type, u, m, type, vt,
@@ -167,6 +167,40 @@ void factorOne(const Solving& s, const SingularProblem& p, std::int64_t i) {
 }
 
 /// By Jacobi's method, whose two dtypes have functions of their own.
+template <class T, class Size, class Run>
+void factorOneByJacobi(const Solving& s, const SingularProblem& p, std::int64_t i, Size size, Run run) {
+  const auto m = static_cast<int>(p.rows);
+  const auto n = static_cast<int>(p.columns);
+  const int wanted = p.wantsVectors ? cs::kVectors : cs::kValues;
+  const int thin = p.full ? 0 : 1;
+  auto part = [&](void* array, std::int64_t each) { return static_cast<T*>(at(array, i * each, p.dtype)); };
+  T* a = part(p.matrices, p.rows * p.columns);
+  T* values = part(p.values, p.columns);
+  T* u = part(p.left, p.rows * (p.full ? p.rows : p.columns));
+  T* v = part(p.right, p.columns * p.columns);
+  // It overwrites the matrix.
+  const std::size_t bytes = static_cast<std::size_t>(p.rows * p.columns) * sizeof(T);
+  const Workspace kept(bytes);
+  copy(kept.as(), a, bytes);
+  {
+    int elements = 0;
+    s.check(size(s.handle(), wanted, thin, m, n, a, m, values, u, m, v, n, &elements, s.jacobi()),
+            "being asked for the workspace of gesvdj");
+    const Workspace workspace(static_cast<std::size_t>(elements) * sizeof(T));
+    s.check(run(s.handle(), wanted, thin, m, n, a, m, values, u, m, v, n, workspace.as<T>(), elements, p.info + i,
+                s.jacobi()),
+            "gesvdj");
+  }
+  std::int32_t info = 0;
+  copyToHost(&info, p.info + i, sizeof info);
+  if (info <= 0) return;
+  copy(a, kept.as(), bytes);
+  const Workspace turned(static_cast<std::size_t>(p.columns * p.columns) * sizeof(T));
+  factorByQr(s, p, i, turned.as());
+  if (!p.wantsVectors) return;
+  const std::int64_t n2 = p.columns;
+  copyArray({turned.as(), p.dtype, {n2, n2}, {1, n2}}, {v, p.dtype, {n2, n2}, {n2, 1}});
+}
 template <class T, class Size, class Run>
 void factorByJacobi(const Solving& s, const SingularProblem& p, std::int64_t first, std::int64_t count, Size size,
                     Run run) {
@@ -202,21 +236,38 @@ void factor(const Eigenproblem& p) {
   for (std::int64_t i = 0; i < p.count; i += kMostAtOnce) factorSome(solving, p, i, std::min(kMostAtOnce, p.count - i));
 }
 
-bool isForJacobi(const SingularProblem& p) { return p.count > 1 && std::max(p.rows, p.columns) <= cs::kMostJacobi; }
+SingularMethod methodFor(const SingularProblem& p) {
+  if (p.count > 1 && std::max(p.rows, p.columns) <= cs::kMostJacobi) return SingularMethod::JacobiOfBatches;
+  return std::min(p.rows, p.columns) <= cs::kMostJacobiAlone ? SingularMethod::Jacobi : SingularMethod::Qr;
+}
 
 void factor(const SingularProblem& p) {
   if (Survey::now() != nullptr) return;
   const Solving solving(p.op);
-  if (!isForJacobi(p)) {
-    for (std::int64_t i = 0; i < p.count; ++i) factorOne(solving, p, i);
+  const cs::Library& l = library();
+  const bool isDouble = p.dtype == DType::Float64;
+  switch (methodFor(p)) {
+  case SingularMethod::Qr:
+    for (std::int64_t i = 0; i < p.count; ++i)
+      factorByQr(solving, p, i, at(p.right, i * p.columns * p.columns, p.dtype));
     return;
-  }
-  for (std::int64_t i = 0; i < p.count; i += kMostAtOnce) {
-    const std::int64_t count = std::min(kMostAtOnce, p.count - i);
-    if (p.dtype == DType::Float64)
-      factorByJacobi<double>(solving, p, i, count, library().dgesvdjSize, library().dgesvdj);
-    else
-      factorByJacobi<float>(solving, p, i, count, library().sgesvdjSize, library().sgesvdj);
+  case SingularMethod::Jacobi:
+    for (std::int64_t i = 0; i < p.count; ++i) {
+      if (isDouble)
+        factorOneByJacobi<double>(solving, p, i, l.dgesvdjOneSize, l.dgesvdjOne);
+      else
+        factorOneByJacobi<float>(solving, p, i, l.sgesvdjOneSize, l.sgesvdjOne);
+    }
+    return;
+  case SingularMethod::JacobiOfBatches:
+    for (std::int64_t i = 0; i < p.count; i += kMostAtOnce) {
+      const std::int64_t count = std::min(kMostAtOnce, p.count - i);
+      if (isDouble)
+        factorByJacobi<double>(solving, p, i, count, l.dgesvdjSize, l.dgesvdj);
+      else
+        factorByJacobi<float>(solving, p, i, count, l.sgesvdjSize, l.sgesvdj);
+    }
+    return;
   }
 }
 

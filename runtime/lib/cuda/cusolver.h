@@ -29,8 +29,10 @@ struct Eigenproblem {
 };
 void factor(const Eigenproblem& problem);
 
+enum class SingularMethod { Qr, Jacobi, JacobiOfBatches };
+
 /// Matrices [rows, columns] of float32 or float64 column by column, one behind the other in the device's memory. No
-/// size is 0.
+/// size is 0, and rows are no fewer than columns if the method is not that of batches.
 struct SingularProblem {
   std::string_view op;
   DType dtype;
@@ -38,13 +40,13 @@ struct SingularProblem {
   bool wantsVectors, full;
   void* matrices;      // is overwritten
   void* values;        // [count, min(rows, columns)], descending
-  void* left;          // U, column by column: [rows, columns], or square if full
-  void* right;         // [columns, columns]: V column by column from Jacobi's method, otherwise V^T
+  void* left;          // U, column by column: [rows, columns], or square if full or of batches
+  void* right;         // [columns, columns]: V column by column from Jacobi's methods, V^T from QR
   std::int32_t* info;  // [count]: 0, or how many values did not converge
 };
-/// Does Jacobi's method serve the sizes? Then `factor` makes a full U, and V, also if no vectors are wanted: it is to
-/// have memory for them. Otherwise rows are to be no fewer than columns.
-bool isForJacobi(const SingularProblem& problem);
+/// Of which method the sizes are. Jacobi's methods write vectors also if none are wanted, and are to have memory for
+/// them. Where a single matrix does not converge by Jacobi's, QR finds its values, for which the host waits.
+SingularMethod methodFor(const SingularProblem& problem);
 void factor(const SingularProblem& problem);
 
 }  // namespace tandem::cuda

@@ -111,15 +111,17 @@ void singularValues(const LibraryCall& call, const ArrayView& s, const ArrayView
   SingularProblem p{"linalg.svd", a.dtype, columns, rows,   numelOf(DimsRef(a.shape).first(r - 2)),
                     u != nullptr, full,    nullptr, s.data, nullptr,
                     nullptr,      nullptr};
-  const bool jacobi = isForJacobi(p);
+  const SingularMethod method = methodFor(p);
+  const bool ofBatches = method == SingularMethod::JacobiOfBatches;
+  const bool jacobi = method != SingularMethod::Qr;
   // Rows in memory are columns of the transposed matrix, which is factored as it lies where it may.
-  const bool asItIs = !jacobi && rows > columns;
+  const bool asItIs = !ofBatches && rows > columns;
   if (asItIs) std::swap(p.rows, p.columns);
   const Factoring factoring(a, asItIs ? Lie{1, rows, size} : Lie{columns, 1, size});
   p.matrices = factoring.matrices(), p.info = factoring.info();
-  const std::int64_t lefts = p.rows * (full || jacobi ? p.rows : p.columns);
+  const std::int64_t lefts = p.rows * (full || ofBatches ? p.rows : p.columns);
   const std::int64_t rights = p.columns * p.columns;
-  // Jacobi's method writes vectors also where none are wanted.
+  // Jacobi's methods write vectors also where none are wanted.
   const bool writesVectors = p.wantsVectors || jacobi;
   const Workspace left(writesVectors ? bytesOf(a.dtype, lefts * p.count) : 0);
   const Workspace right(writesVectors ? bytesOf(a.dtype, rights * p.count) : 0);
@@ -132,7 +134,8 @@ void singularValues(const LibraryCall& call, const ArrayView& s, const ArrayView
     const Lie across{1, p.rows, lefts}, along{p.rows, 1, lefts};
     const Lie rightAcross{1, p.columns, rights}, rightAlong{p.columns, 1, rights};
     cuda::copyArray(matricesAt(p.left, ofLeft, asItIs ? across : along), ofLeft);
-    cuda::copyArray(matricesAt(p.right, ofRight, asItIs || jacobi ? rightAcross : rightAlong), ofRight);
+    // What is transposed, by the order of the problem or of what was found of it, lies along rows.
+    cuda::copyArray(matricesAt(p.right, ofRight, asItIs != jacobi ? rightAcross : rightAlong), ofRight);
     factoring.finish(*u);
     factoring.finish(*vh);
   }

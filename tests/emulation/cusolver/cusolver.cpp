@@ -239,12 +239,13 @@ bool isOnDevice(const void* memory, std::size_t bytes, tandem::cuda::StreamHandl
 
 struct Failing {
   std::int64_t matrix = -1, number = 0;
-  Failing() {
+  explicit Failing(const std::string& routine) {
     const char* given = std::getenv("TANDEM_CUSOLVER_FAIL");
     if (given == nullptr) return;
     char* colon = nullptr;
-    matrix = std::strtoll(given, &colon, 10);
-    if (*colon == ':') number = std::strtoll(colon + 1, nullptr, 10);
+    const std::int64_t which = std::strtoll(given, &colon, 10);
+    if (*colon == ':') number = std::strtoll(colon + 1, &colon, 10);
+    if (*colon != ':' || routine.starts_with(std::string(colon + 1) + " ")) matrix = which;
   }
 };
 
@@ -336,7 +337,7 @@ Call symmetric(const char* routine, cs::Handle handle, cs::Options options, int 
           valid};
 }
 int runSymmetric(const Call& call, void* workspace, int* info, int wanted, int triangle) {
-  const Failing failing;
+  const Failing failing(call.routine);
   void* a = const_cast<void*>(call.a);
   void* values = const_cast<void*>(call.values);
   std::int64_t n = call.n, upper = triangle, vectors = wanted, count = call.count, matrix = failing.matrix;
@@ -399,6 +400,24 @@ Call byJacobi(cs::Handle handle, int wanted, int m, int n, int type, const void*
           singularElements(m, n, count),
           valid};
 }
+Call byJacobiAlone(cs::Handle handle, int wanted, int isThin, int m, int n, int type, const void* a, int pitch,
+                   const void* values, const void* u, int uPitch, const void* v, int vPitch, cs::Jacobi jacobi) {
+  const bool valid = isLive(jacobi) && m >= n && pitch == m && uPitch == m && vPitch == n;
+  return {std::string("gesvdj ") + (wanted ? "vectors" : "values") + (isThin ? " thin" : " full"),
+          handle,
+          type,
+          type,
+          type,
+          m,
+          n,
+          1,
+          a,
+          values,
+          u,
+          v,
+          singularElements(m, n, 1),
+          valid};
+}
 /// `writes`: vectors, be they wanted or not.
 int runSingular(const Call& call, void* workspace, int* info, bool writes, bool full, bool isTurned) {
   const auto vectorBytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements) * call.item(); };
@@ -406,7 +425,7 @@ int runSingular(const Call& call, void* workspace, int* info, bool writes, bool 
   if (writes && (!isOnDevice(call.left, vectorBytes(m * lefts * count), of(call.handle).stream) ||
                  !isOnDevice(call.right, vectorBytes(n * n * count), of(call.handle).stream)))
     return kInvalidValue;
-  const Failing failing;
+  const Failing failing(call.routine);
   void* a = const_cast<void*>(call.a);
   void* values = const_cast<void*>(call.values);
   void* left = const_cast<void*>(call.left);
@@ -440,12 +459,12 @@ int askJacobi(const Call& call, int* elements) {
   return result;
 }
 template <class T>
-int runJacobi(const Call& call, T* work, int elements, int* info) {
+int runJacobi(const Call& call, T* work, int elements, int* info, bool full = true) {
   char host[kHostBytes];
   if (elements < 0) return kInvalidValue;
   if (const int wrong = call.begin(work, static_cast<std::size_t>(elements) * sizeof(T), host, kHostBytes, info))
     return wrong;
-  return runSingular(call, work, info, true, true, false);
+  return runSingular(call, work, info, true, full, false);
 }
 
 }  // namespace
@@ -540,6 +559,34 @@ int cusolverDnDgesvdjBatched(cs::Handle handle, int wanted, int m, int n, double
                              cs::Jacobi jacobi, int batch) {
   return runJacobi(byJacobi(handle, wanted, m, n, cs::kFloat64, a, pitch, values, u, uPitch, v, vPitch, jacobi, batch),
                    work, elements, info);
+}
+int cusolverDnSgesvdj_bufferSize(cs::Handle handle, int wanted, int isThin, int m, int n, const float* a, int pitch,
+                                 const float* values, const float* u, int uPitch, const float* v, int vPitch,
+                                 int* elements, cs::Jacobi jacobi) {
+  return askJacobi<float>(
+      byJacobiAlone(handle, wanted, isThin, m, n, cs::kFloat32, a, pitch, values, u, uPitch, v, vPitch, jacobi),
+      elements);
+}
+int cusolverDnSgesvdj(cs::Handle handle, int wanted, int isThin, int m, int n, float* a, int pitch, float* values,
+                      float* u, int uPitch, float* v, int vPitch, float* work, int elements, int* info,
+                      cs::Jacobi jacobi) {
+  return runJacobi(
+      byJacobiAlone(handle, wanted, isThin, m, n, cs::kFloat32, a, pitch, values, u, uPitch, v, vPitch, jacobi), work,
+      elements, info, isThin == 0);
+}
+int cusolverDnDgesvdj_bufferSize(cs::Handle handle, int wanted, int isThin, int m, int n, const double* a, int pitch,
+                                 const double* values, const double* u, int uPitch, const double* v, int vPitch,
+                                 int* elements, cs::Jacobi jacobi) {
+  return askJacobi<double>(
+      byJacobiAlone(handle, wanted, isThin, m, n, cs::kFloat64, a, pitch, values, u, uPitch, v, vPitch, jacobi),
+      elements);
+}
+int cusolverDnDgesvdj(cs::Handle handle, int wanted, int isThin, int m, int n, double* a, int pitch, double* values,
+                      double* u, int uPitch, double* v, int vPitch, double* work, int elements, int* info,
+                      cs::Jacobi jacobi) {
+  return runJacobi(
+      byJacobiAlone(handle, wanted, isThin, m, n, cs::kFloat64, a, pitch, values, u, uPitch, v, vPitch, jacobi), work,
+      elements, info, isThin == 0);
 }
 
 }  // extern "C"
