@@ -115,7 +115,7 @@ class Kernels {
     // As many blocks as there may be work for on a device, or blocks that read the triangle for more right sides at
     // once.
     const std::int64_t most = itemSize_ == 8 ? 16 : 32;
-    const std::int64_t columns = parts(m, most) * count_ >= 128 ? most : 8;
+    const std::int64_t columns = m == 1 ? 1 : parts(m, most) * count_ >= 128 ? most : 8;
     const std::int64_t threads = n <= kBlock ? 32 : std::min<std::int64_t>(256, parts(n - kBlock, 32) * 32);
     launch(
         texts().triangular.source.kernel("solveTriangular", {{"ELEMENT", type_}, {"COLUMNS", std::to_string(columns)}}),

@@ -76,27 +76,34 @@ static __device__ inline void storeRows(const Panel& p, ELEMENT* to, Stage& stag
   }
 }
 
+// Sizes as keys that grow with them, in one word or two; 0 is nothing, and a NaN's is the least that is something.
+static __device__ inline uint32 keyOf(float x) {
+  return x != x ? 1 : ((uint32)bitsOf(x) & 0x7fffffffu) + 2;
+}
+static __device__ inline uint64 keyOf(double x) {
+  return x != x ? 1 : ((uint64)bitsOf(x) & 0x7fffffffffffffffull) + 2;
+}
+static __device__ inline uint32 largestOf(uint32 key) { return __reduce_max_sync(ALL, key); }
+static __device__ inline uint64 largestOf(uint64 key) {
+  const uint32 high = __reduce_max_sync(ALL, (uint32)(key >> 32));
+  const uint32 low = __reduce_max_sync(ALL, (uint32)(key >> 32) == high ? (uint32)key : 0u);
+  return (uint64)high << 32 | low;
+}
+typedef decltype(keyOf(ELEMENT())) Key;
+// The largest of all lanes' keys, and the first place of several such.
+static __device__ __forceinline__ void findLargest(Key& key, int32& place) {
+  const Key most = largestOf(key);
+  place = (int32)__reduce_min_sync(ALL, key == most ? (uint32)place : 0x7fffffffu);
+  key = most;
+}
+
 // What the warps say of a column; of two columns in turn, so that a fast warp overwrites nothing that a slow one reads.
 // A row ends with zeros, for what is finished.
 struct alignas(16) Said {
   ELEMENT row[WARPS][WIDTH + QUAD];
-  ELEMENT size[WARPS];
+  Key key[WARPS];
   int32 place[WARPS];
 };
-
-// The largest of N lanes' numbers, the first place of several such, and from which warp they are, for all lanes.
-template <int N, bool HAS_FROM> static __device__ __forceinline__ void findLargest(ELEMENT& size, int32& place, int32& from) {
-#pragma unroll
-  for (int lanes = N / 2; lanes > 0; lanes /= 2) {
-    const ELEMENT v = __shfl_xor_sync(ALL, size, lanes);
-    const int32 at = __shfl_xor_sync(ALL, place, lanes), other = HAS_FROM ? __shfl_xor_sync(ALL, from, lanes) : from;
-    if (v > size || (v == size && at < place)) {
-      size = v;
-      place = at;
-      from = other;
-    }
-  }
-}
 
 // The factors of a panel with rows exchanged: of each column the largest element that is left comes to the diagonal, the
 // first of several such, and a NaN only where there is nothing else. swaps[j]: the row (from 1, `first` that of the
@@ -117,36 +124,34 @@ factorPanel(Panel p, int32* swaps, int64 eachSwaps, int64 first, int32* moves, i
     for (int r = 0; r < PER; ++r) place[r] = r * THREADS + t < rows ? r * THREADS + t : -1;
     for (int j = 0; j < columns; ++j) {
       Said& said = both[j % 2];
-      ELEMENT size = -1;
+      Key key = 0;
       int32 best = rows;
 #pragma unroll
       for (int r = 0; r < PER; ++r) {
-        ELEMENT v = a[r][0] < 0 ? -a[r][0] : a[r][0];
-        if (!(v >= 0)) v = (ELEMENT)-0.5;
-        if (place[r] >= j && (v > size || (v == size && place[r] < best))) {
-          size = v;
+        const Key own = place[r] >= j ? keyOf(a[r][0]) : 0;
+        if (own > key || (own == key && own != 0 && place[r] < best)) {
+          key = own;
           best = place[r];
         }
       }
-      int from = warp;
-      findLargest<32, false>(size, best, from);
+      findLargest(key, best);
 #pragma unroll
       for (int r = 0; r < PER; ++r) {
-        if (size == -1 || place[r] != best) continue;
+        if (key == 0 || place[r] != best) continue;
         share(said.row[warp], a[r], WIDTH - j);
 #pragma unroll
         for (int k = 0; k < QUAD; ++k) said.row[warp][WIDTH - j + k] = 0;
       }
       if (t % 32 == 0) {
-        said.size[warp] = size;
+        said.key[warp] = key;
         said.place[warp] = best;
       }
       __syncthreads();
-      from = t % WARPS;
-      size = said.size[from];
-      best = said.place[from];
-      findLargest<WARPS, true>(size, best, from);
-      const ELEMENT* chosen = said.row[from];
+      key = said.key[t % WARPS];
+      const int32 own = said.place[t % WARPS];
+      best = own;
+      findLargest(key, best);
+      const ELEMENT* chosen = said.row[(__ffs((int)__ballot_sync(ALL, own == best)) - 1) % WARPS];
       if (t == 0) swaps[matrix * eachSwaps + j] = (int32)first + best + 1;
       const ELEMENT pivot = chosen[0];
       ELEMENT factor[PER];

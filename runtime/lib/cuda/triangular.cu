@@ -58,13 +58,21 @@ solveTriangular(Matrices l, Matrices x, int64 n, int64 m, int64 unit, int64 coun
         fetched += threads;
       };
       if (fetched < n) fetch();
-      if (t < COLUMNS) {
-        ELEMENT y[BLOCK];
-#pragma unroll
-        for (int i = 0; i < BLOCK; ++i) y[i] = now[i][t];
-        substitute<true>(block, y);
-#pragma unroll
-        for (int i = 0; i < BLOCK; ++i) now[i][t] = y[i];
+      // A right side a warp, a row a lane. Quotients are products with the inverse, and what is left of them is added.
+      const int lane = t % BLOCK;
+      const ELEMENT divisor = block[lane][lane], inverse = 1 / divisor;
+      for (int c = t / BLOCK; c < width; c += threads / BLOCK) {
+        ELEMENT y = now[lane][c];
+#pragma unroll 4
+        for (int j = 0; j < BLOCK; ++j) {
+          ELEMENT quotient = y * inverse;
+          const ELEMENT better = fused(fused(-quotient, divisor, y), inverse, quotient);
+          if (better - better == 0) quotient = better;
+          if (inverse - inverse != 0) quotient = y / divisor;
+          quotient = __shfl_sync(0xffffffffu, quotient, j);
+          y = lane > j ? fused(-block[j][lane], quotient, y) : lane == j ? quotient : y;
+        }
+        now[lane][c] = y;
       }
       __syncthreads();
       if (k + BLOCK < n) bringTriangle(k + BLOCK);
