@@ -161,12 +161,13 @@ def test_routines_for_singular_values(log: Path) -> None:
 
 
 @stand_in
-def test_large_matrices_are_factored_by_qr(log: Path) -> None:
-    """There it is faster than Jacobi's method."""
-    a = tandem.eye(513, 514)
-    u, s, vh = (p.cpu() for p in linalg.svd(there(a), full_matrices=False))
-    close((u * s) @ vh, a)
-    assert log.read_text().splitlines() == ["gesvd S 514x513x1"]
+def test_float64_and_large_matrices_are_factored_by_qr(log: Path) -> None:
+    """Jacobi's method is that of float32, in float64."""
+    given = [random((5, 3), tandem.float64), *([tandem.eye(1025, 1024)] if devices.SLOW else [])]
+    for a in given:
+        u, s, vh = (p.cpu() for p in linalg.svd(there(a), full_matrices=False))
+        close((u * s) @ vh, a)
+    assert log.read_text().splitlines() == ["gesvd S 5x3x1", "gesvd S 1025x1024x1"][: len(given)]
 
 
 @stand_in
@@ -175,7 +176,7 @@ def test_qr_serves_where_jacobi_does_not_converge(
     shape: tuple[int, ...], log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TANDEM_CUSOLVER_FAIL", "0:2:gesvdj")
-    a = random(shape, tandem.float64)
+    a = random(shape)
     for full in (False, True):
         u, s, vh = (p.cpu() for p in linalg.svd(there(a), full_matrices=full))
         are_orthonormal(u)

@@ -166,44 +166,53 @@ void factorByQr(const Solving& s, const SingularProblem& p, std::int64_t i, void
           "gesvd");
 }
 
-/// By Jacobi's method, whose two dtypes have functions of their own.
-template <class T, class Size, class Run>
-void factorOneByJacobi(const Solving& s, const SingularProblem& p, std::int64_t i, Size size, Run run) {
-  const auto m = static_cast<int>(p.rows);
-  const auto n = static_cast<int>(p.columns);
+/// A matrix of float32 by Jacobi's method in float64: it stops at some tens of the precision, and is still faster than
+/// QR.
+void factorByJacobi(const Solving& s, const SingularProblem& p, std::int64_t i) {
+  const std::int64_t m = p.rows;
+  const std::int64_t n = p.columns;
+  const std::int64_t lefts = m * (p.full ? m : n);
+  const auto bytes = [](std::int64_t elements) { return static_cast<std::size_t>(elements) * sizeof(double); };
+  const auto wide = [](const Workspace& memory, std::int64_t elements) {
+    return ArrayView{memory.as(), DType::Float64, {elements}, {1}};
+  };
+  const auto given = [&](void* array, std::int64_t elements) {
+    return ArrayView{at(array, i * elements, p.dtype), p.dtype, {elements}, {1}};
+  };
+  const Workspace a(bytes(m * n)), values(bytes(n)), u(bytes(lefts)), v(bytes(n * n));
+  copyArray(given(p.matrices, m * n), wide(a, m * n));
   const int wanted = p.wantsVectors ? cs::kVectors : cs::kValues;
   const int thin = p.full ? 0 : 1;
-  auto part = [&](void* array, std::int64_t each) { return static_cast<T*>(at(array, i * each, p.dtype)); };
-  T* a = part(p.matrices, p.rows * p.columns);
-  T* values = part(p.values, p.columns);
-  T* u = part(p.left, p.rows * (p.full ? p.rows : p.columns));
-  T* v = part(p.right, p.columns * p.columns);
-  // It overwrites the matrix.
-  const std::size_t bytes = static_cast<std::size_t>(p.rows * p.columns) * sizeof(T);
-  const Workspace kept(bytes);
-  copy(kept.as(), a, bytes);
-  {
-    int elements = 0;
-    s.check(size(s.handle(), wanted, thin, m, n, a, m, values, u, m, v, n, &elements, s.jacobi()),
-            "being asked for the workspace of gesvdj");
-    const Workspace workspace(static_cast<std::size_t>(elements) * sizeof(T));
-    s.check(run(s.handle(), wanted, thin, m, n, a, m, values, u, m, v, n, workspace.as<T>(), elements, p.info + i,
-                s.jacobi()),
-            "gesvdj");
-  }
+  const auto rows = static_cast<int>(m);
+  const auto columns = static_cast<int>(n);
+  int elements = 0;
+  s.check(library().gesvdjSize(s.handle(), wanted, thin, rows, columns, a.as<double>(), rows, values.as<double>(),
+                               u.as<double>(), rows, v.as<double>(), columns, &elements, s.jacobi()),
+          "being asked for the workspace of gesvdj");
+  const Workspace workspace(bytes(elements));
+  s.check(library().gesvdj(s.handle(), wanted, thin, rows, columns, a.as<double>(), rows, values.as<double>(),
+                           u.as<double>(), rows, v.as<double>(), columns, workspace.as<double>(), elements, p.info + i,
+                           s.jacobi()),
+          "gesvdj");
   std::int32_t info = 0;
   copyToHost(&info, p.info + i, sizeof info);
-  if (info <= 0) return;
-  copy(a, kept.as(), bytes);
-  const Workspace turned(static_cast<std::size_t>(p.columns * p.columns) * sizeof(T));
-  factorByQr(s, p, i, turned.as());
+  if (info > 0) {
+    const Workspace turned(static_cast<std::size_t>(n * n) * itemSize(p.dtype));
+    factorByQr(s, p, i, turned.as());
+    if (!p.wantsVectors) return;
+    return copyArray({turned.as(), p.dtype, {n, n}, {1, n}},
+                     {at(p.right, i * n * n, p.dtype), p.dtype, {n, n}, {n, 1}});
+  }
+  copyArray(wide(values, n), given(p.values, n));
   if (!p.wantsVectors) return;
-  const std::int64_t n2 = p.columns;
-  copyArray({turned.as(), p.dtype, {n2, n2}, {1, n2}}, {v, p.dtype, {n2, n2}, {n2, 1}});
+  copyArray(wide(u, lefts), given(p.left, lefts));
+  copyArray(wide(v, n * n), given(p.right, n * n));
 }
+
+/// By Jacobi's method for batches, whose two dtypes have functions of their own.
 template <class T, class Size, class Run>
-void factorByJacobi(const Solving& s, const SingularProblem& p, std::int64_t first, std::int64_t count, Size size,
-                    Run run) {
+void factorSomeByJacobi(const Solving& s, const SingularProblem& p, std::int64_t first, std::int64_t count, Size size,
+                        Run run) {
   const auto m = static_cast<int>(p.rows);
   const auto n = static_cast<int>(p.columns);
   const int batch = static_cast<int>(count);
@@ -238,34 +247,29 @@ void factor(const Eigenproblem& p) {
 
 SingularMethod methodFor(const SingularProblem& p) {
   if (p.count > 1 && std::max(p.rows, p.columns) <= cs::kMostJacobi) return SingularMethod::JacobiOfBatches;
-  return std::min(p.rows, p.columns) <= cs::kMostJacobiAlone ? SingularMethod::Jacobi : SingularMethod::Qr;
+  const bool isAsked = p.dtype == DType::Float32 && std::max(p.rows, p.columns) <= cs::kMostJacobiAlone;
+  return isAsked ? SingularMethod::Jacobi : SingularMethod::Qr;
 }
 
 void factor(const SingularProblem& p) {
   if (Survey::now() != nullptr) return;
   const Solving solving(p.op);
   const cs::Library& l = library();
-  const bool isDouble = p.dtype == DType::Float64;
   switch (methodFor(p)) {
   case SingularMethod::Qr:
     for (std::int64_t i = 0; i < p.count; ++i)
       factorByQr(solving, p, i, at(p.right, i * p.columns * p.columns, p.dtype));
     return;
   case SingularMethod::Jacobi:
-    for (std::int64_t i = 0; i < p.count; ++i) {
-      if (isDouble)
-        factorOneByJacobi<double>(solving, p, i, l.dgesvdjOneSize, l.dgesvdjOne);
-      else
-        factorOneByJacobi<float>(solving, p, i, l.sgesvdjOneSize, l.sgesvdjOne);
-    }
+    for (std::int64_t i = 0; i < p.count; ++i) factorByJacobi(solving, p, i);
     return;
   case SingularMethod::JacobiOfBatches:
     for (std::int64_t i = 0; i < p.count; i += kMostAtOnce) {
       const std::int64_t count = std::min(kMostAtOnce, p.count - i);
-      if (isDouble)
-        factorByJacobi<double>(solving, p, i, count, l.dgesvdjSize, l.dgesvdj);
+      if (p.dtype == DType::Float64)
+        factorSomeByJacobi<double>(solving, p, i, count, l.dgesvdjSize, l.dgesvdj);
       else
-        factorByJacobi<float>(solving, p, i, count, l.sgesvdjSize, l.sgesvdj);
+        factorSomeByJacobi<float>(solving, p, i, count, l.sgesvdjSize, l.sgesvdj);
     }
     return;
   }

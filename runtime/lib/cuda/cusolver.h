@@ -44,8 +44,8 @@ struct SingularProblem {
   void* right;         // [columns, columns]: V column by column from Jacobi's methods, V^T from QR
   std::int32_t* info;  // [count]: 0, or how many values did not converge
 };
-/// Of which method the sizes are. Jacobi's methods write vectors also if none are wanted, and are to have memory for
-/// them. Where a single matrix does not converge by Jacobi's, QR finds its values, for which the host waits.
+/// Of which method sizes and dtype are. That of batches writes vectors also if none are wanted, and is to have memory
+/// for them. Where a single matrix does not converge by Jacobi's, for which the host waits, QR finds its values.
 SingularMethod methodFor(const SingularProblem& problem);
 void factor(const SingularProblem& problem);
 

@@ -20,8 +20,8 @@ enum Triangle : int { kLower = 0, kUpper = 1 };                    // cublasFill
 enum Job : signed char { kNone = 'N', kThin = 'S', kFull = 'A' };  // of gesvd, of either side
 /// The Jacobi method for batches takes matrices of so many rows and columns at most.
 inline constexpr std::int64_t kMostJacobi = 32;
-/// The one for a single matrix takes any: this is up to how many rows or columns it is the faster one.
-inline constexpr std::int64_t kMostJacobiAlone = 512;
+/// The one for a single matrix takes any: this is up to how many rows and columns it is asked.
+inline constexpr std::int64_t kMostJacobiAlone = 1024;
 
 #define TANDEM_CUSOLVER(X)                                                                                             \
   X(create, cusolverDnCreate, (Handle * handle))                                                                       \
@@ -58,16 +58,10 @@ inline constexpr std::int64_t kMostJacobiAlone = 512;
   X(dgesvdj, cusolverDnDgesvdjBatched,                                                                                 \
     (Handle handle, int wanted, int m, int n, double* a, int pitch, double* values, double* u, int uPitch, double* v,  \
      int vPitch, double* work, int elements, int* info, Jacobi jacobi, int batch))                                     \
-  X(sgesvdjOneSize, cusolverDnSgesvdj_bufferSize,                                                                      \
-    (Handle handle, int wanted, int isThin, int m, int n, const float* a, int pitch, const float* values,              \
-     const float* u, int uPitch, const float* v, int vPitch, int* elements, Jacobi jacobi))                            \
-  X(dgesvdjOneSize, cusolverDnDgesvdj_bufferSize,                                                                      \
+  X(gesvdjSize, cusolverDnDgesvdj_bufferSize,                                                                          \
     (Handle handle, int wanted, int isThin, int m, int n, const double* a, int pitch, const double* values,            \
      const double* u, int uPitch, const double* v, int vPitch, int* elements, Jacobi jacobi))                          \
-  X(sgesvdjOne, cusolverDnSgesvdj,                                                                                     \
-    (Handle handle, int wanted, int isThin, int m, int n, float* a, int pitch, float* values, float* u, int uPitch,    \
-     float* v, int vPitch, float* work, int elements, int* info, Jacobi jacobi))                                       \
-  X(dgesvdjOne, cusolverDnDgesvdj,                                                                                     \
+  X(gesvdj, cusolverDnDgesvdj,                                                                                         \
     (Handle handle, int wanted, int isThin, int m, int n, double* a, int pitch, double* values, double* u, int uPitch, \
      double* v, int vPitch, double* work, int elements, int* info, Jacobi jacobi))
 

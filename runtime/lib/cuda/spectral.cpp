@@ -121,8 +121,8 @@ void singularValues(const LibraryCall& call, const ArrayView& s, const ArrayView
   p.matrices = factoring.matrices(), p.info = factoring.info();
   const std::int64_t lefts = p.rows * (full || ofBatches ? p.rows : p.columns);
   const std::int64_t rights = p.columns * p.columns;
-  // Jacobi's methods write vectors also where none are wanted.
-  const bool writesVectors = p.wantsVectors || jacobi;
+  // Jacobi's method of batches writes vectors also where none are wanted.
+  const bool writesVectors = p.wantsVectors || ofBatches;
   const Workspace left(writesVectors ? bytesOf(a.dtype, lefts * p.count) : 0);
   const Workspace right(writesVectors ? bytesOf(a.dtype, rights * p.count) : 0);
   if (writesVectors) p.left = left.as(), p.right = right.as();

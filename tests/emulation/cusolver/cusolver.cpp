@@ -560,20 +560,6 @@ int cusolverDnDgesvdjBatched(cs::Handle handle, int wanted, int m, int n, double
   return runJacobi(byJacobi(handle, wanted, m, n, cs::kFloat64, a, pitch, values, u, uPitch, v, vPitch, jacobi, batch),
                    work, elements, info);
 }
-int cusolverDnSgesvdj_bufferSize(cs::Handle handle, int wanted, int isThin, int m, int n, const float* a, int pitch,
-                                 const float* values, const float* u, int uPitch, const float* v, int vPitch,
-                                 int* elements, cs::Jacobi jacobi) {
-  return askJacobi<float>(
-      byJacobiAlone(handle, wanted, isThin, m, n, cs::kFloat32, a, pitch, values, u, uPitch, v, vPitch, jacobi),
-      elements);
-}
-int cusolverDnSgesvdj(cs::Handle handle, int wanted, int isThin, int m, int n, float* a, int pitch, float* values,
-                      float* u, int uPitch, float* v, int vPitch, float* work, int elements, int* info,
-                      cs::Jacobi jacobi) {
-  return runJacobi(
-      byJacobiAlone(handle, wanted, isThin, m, n, cs::kFloat32, a, pitch, values, u, uPitch, v, vPitch, jacobi), work,
-      elements, info, isThin == 0);
-}
 int cusolverDnDgesvdj_bufferSize(cs::Handle handle, int wanted, int isThin, int m, int n, const double* a, int pitch,
                                  const double* values, const double* u, int uPitch, const double* v, int vPitch,
                                  int* elements, cs::Jacobi jacobi) {
