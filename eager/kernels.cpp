@@ -276,17 +276,6 @@ void runPointwise(const OpFacts& op, Operands operands, Attrs attrs, std::span<c
 
 // ---- rows of calls -------------------------------------------------------------------------------------------------
 
-FlatRows::FlatRows(const OpFacts& op, std::span<const Operand> operands, std::span<const Tensor> outs)
-    : op_(op), device_(outs[0].device()), numbers_(numbersOf(operands)) {
-  KeyWriter key(op);
-  FlatArgs args;
-  const std::int64_t* end = outs[0].numel() == 0 ? nullptr : writeFlat(key, operands, outs, args.data());
-  if (end == nullptr) return;
-  width_ = static_cast<std::size_t>(end - args.data());
-  key_ = key.finish({}, 0, device_);
-  kernel_ = &kernelFor(key_, [&] { return buildFlat(op, operands, {}, outs); });
-}
-
 std::uint32_t FlatRows::numbersOf(std::span<const Operand> operands) {
   std::uint32_t numbers = 0;
   for (std::size_t k = 0; k < operands.size(); ++k)
@@ -295,18 +284,54 @@ std::uint32_t FlatRows::numbersOf(std::span<const Operand> operands) {
 }
 
 bool FlatRows::add(std::span<const Operand> operands, std::span<const Tensor> outs) {
-  if (kernel_ == nullptr || numbersOf(operands) != numbers_) return false;
-  KeyWriter key(op_);
+  if (kinds_.empty()) return false;
+  KeyWriter writer(op_);
   FlatArgs args;
-  if (writeFlat(key, operands, outs, args.data()) == nullptr || !(key.finish({}, 0, outs[0].device()) == key_))
-    return false;
-  const auto row = static_cast<std::uint32_t>(args_.size());
-  args_.insert(args_.end(), args.begin(), args.begin() + static_cast<std::ptrdiff_t>(width_));
-  elements_ += args[0];
+  const std::int64_t* const end = writeFlat(writer, operands, outs, args.data());
+  if (end == nullptr) return false;
+  const CallKey key = writer.finish({}, 0, outs[0].device());
+  const std::uint32_t numbers = numbersOf(operands);
+  for (std::size_t tried = 0; tried < kinds_.size(); ++tried) {
+    const Kind& kind = kinds_[last_];
+    if (kind.numbers == numbers && kind.key == key) {
+      take(last_, {args.data(), kind.layout.size()}, operands, outs);
+      return true;
+    }
+    last_ = last_ + 1 < kinds_.size() ? last_ + 1 : 0;
+  }
+  return false;
+}
+
+bool FlatRows::addFirst(std::span<const Operand> operands, std::span<const Tensor> outs) {
+  constexpr std::size_t kMostKinds = 8;
+  KeyWriter writer(op_);
+  FlatArgs args;
+  if (outs[0].numel() == 0 || writeFlat(writer, operands, outs, args.data()) == nullptr) return false;
+  if (kinds_.size() == kMostKinds) {
+    run();
+    kinds_.clear();
+  }
+  const Device device = outs[0].device();
+  const CallKey key = writer.finish({}, 0, device);
+  const Kernel& kernel = kernelFor(key, [&] { return buildFlat(op_, operands, {}, outs); });
+  const auto tensors = static_cast<std::size_t>(std::ranges::count_if(operands, &Operand::isTensor));
+  const ArgLayout layout(KernelKind::Row, 0, tensors + outs.size(), operands.size() - tensors);
+  last_ = kinds_.size();
+  kinds_.push_back({device, numbersOf(operands), key, &kernel, layout, {}});
+  take(last_, {args.data(), layout.size()}, operands, outs);
+  return true;
+}
+
+void FlatRows::take(std::size_t kind, std::span<const std::int64_t> args, std::span<const Operand> operands,
+                    std::span<const Tensor> outs) {
+  Kind& of = kinds_[kind];
+  const auto row = static_cast<std::uint32_t>(rows_.size());
+  rows_.push_back({static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(of.args.size())});
+  of.args.insert(of.args.end(), args.begin(), args.end());
+  of.elements += args[0];
   for (const Tensor& t : outs) touched_.push_back({t.impl()->storage.get(), row, true});
   for (const Operand& o : operands)
     if (o.isTensor()) touched_.push_back({o.tensor().impl()->storage.get(), row, false});
-  return true;
 }
 
 bool FlatRows::areApart() const {
@@ -319,39 +344,64 @@ bool FlatRows::areApart() const {
   });
 }
 
-void FlatRows::run() {
-  if (args_.empty()) return;
-  LongWork away(elements_);
-  auto runRows = [&](std::size_t from, std::size_t to) {
-    for (; from < to; from += width_) launch(device_, *kernel_, &args_[from], {args_[from], 1});
-  };
+void FlatRows::runOne(const Kind& kind, std::size_t at) {
+  launch(kind.device, *kind.kernel, &kind.args[at], {kind.args[at], 1});
+}
+
+void FlatRows::runApart(const Kind& kind) {
+  if (!kind.device.isCpu()) {
+    Executor& runs = executor(kind.device);
+    return runs.launchList(*kind.kernel, kind.layout, kind.args, runs.stream());
+  }
+  const std::size_t width = kind.layout.size();
+  const std::vector<std::int64_t>& args = kind.args;
   // Rows of a tile or more are shared among threads as they are, others in stretches of about a tile.
   struct Stretch {
     std::size_t from, to;
   };
   std::vector<Stretch> stretches;
-  if (device_.isCpu() && numThreads() > 1 && elements_ >= 2 * cpu::kTileElements && areApart()) {
-    std::int64_t length = cpu::kTileElements;
-    for (std::size_t at = 0; at < args_.size(); at += width_) {
-      if (args_[at] >= cpu::kTileElements) {
-        runRows(at, at + width_);
-        length = cpu::kTileElements;
-        continue;
-      }
-      if (length >= cpu::kTileElements) stretches.push_back({at, at}), length = 0;
-      stretches.back().to = at + width_;
-      length += args_[at];
+  std::int64_t length = cpu::kTileElements;
+  runOne(kind, 0);  // by one thread, which makes the kernel's code where it lacks some
+  for (std::size_t at = width; at < args.size(); at += width) {
+    if (args[at] >= cpu::kTileElements) {
+      runOne(kind, at);
+      length = cpu::kTileElements;
+      continue;
     }
-  } else {
-    runRows(0, args_.size());
+    if (length >= cpu::kTileElements) stretches.push_back({at, at}), length = 0;
+    stretches.back().to = at + width;
+    length += args[at];
   }
   parallelTiles(static_cast<std::int64_t>(stretches.size()), [&](std::int64_t i) {
     const Stretch& s = stretches[static_cast<std::size_t>(i)];
-    runRows(s.from, s.to);
+    for (std::size_t at = s.from; at < s.to; at += width) runOne(kind, at);
   });
-  args_.clear();
+}
+
+void FlatRows::run() {
+  if (rows_.empty()) return;
+  std::int64_t elements = 0;
+  bool isCpu = true;
+  for (const Kind& kind : kinds_) {
+    elements += kind.elements;
+    isCpu = isCpu && kind.device.isCpu();
+  }
+  {
+    LongWork away(elements);
+    const bool worthIt = isCpu ? numThreads() > 1 && elements >= 2 * cpu::kTileElements : rows_.size() > 1;
+    if (worthIt && areApart()) {
+      for (const Kind& kind : kinds_)
+        if (!kind.args.empty()) runApart(kind);
+    } else {
+      for (const Row& row : rows_) runOne(kinds_[row.kind], row.at);
+    }
+  }
+  for (Kind& kind : kinds_) {
+    kind.args.clear();
+    kind.elements = 0;
+  }
+  rows_.clear();
   touched_.clear();
-  elements_ = 0;
 }
 
 // ---- library -------------------------------------------------------------------------------------------------------

@@ -17,36 +17,51 @@ namespace tandem {
 void runPointwise(const OpFacts& op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                   std::span<const Tensor> outs);
 /// Calls of one pointwise operation on row after row of operands, such as the parameters of an optimizer, where all of
-/// a row is contiguous: the kernel is found once, and several threads take rows that share no memory.
+/// a row is contiguous: kernels are found once a *kind* of rows, which are alike in dtypes and in what has no dims, and
+/// rows that share no memory are taken by several threads, or as a list by a device (Executor::launchList).
 class FlatRows {
  public:
-  /// For rows that are like this one in dtypes and in what has no dims. It is not one of them, and was checked.
-  FlatRows(const OpFacts& op, std::span<const Operand> operands, std::span<const Tensor> outs);
+  explicit FlatRows(const OpFacts& op) : op_(op) {}
   /// Takes a row, to be run as by `runPointwise`, whose tensors live until `run`; false, having done nothing, where it
-  /// is unlike the first.
+  /// is of no kind that was met.
   bool add(std::span<const Operand> operands, std::span<const Tensor> outs);
+  /// The same for a row of a new kind, which was checked; false where it is not contiguous, or has no elements.
+  bool addFirst(std::span<const Operand> operands, std::span<const Tensor> outs);
   /// Runs what was added since the last time; the bits are those of one row after the other.
   void run();
 
  private:
+  struct Kind {
+    Device device;
+    std::uint32_t numbers;  // the operands that are tensors of no dims, a bit each
+    CallKey key;
+    const Kernel* kernel;
+    ArgLayout layout;
+    std::vector<std::int64_t> args;
+    std::int64_t elements = 0;
+  };
+  struct Row {
+    std::uint32_t kind;
+    std::uint32_t at;  // where its arguments begin
+  };
   struct Touched {
     const Storage* storage;
-    std::uint32_t row;  // where its arguments begin
+    std::uint32_t row;
     bool written;
   };
   static std::uint32_t numbersOf(std::span<const Operand> operands);
+  void take(std::size_t kind, std::span<const std::int64_t> args, std::span<const Operand> operands,
+            std::span<const Tensor> outs);
   /// Does no row touch memory that another one writes?
   [[nodiscard]] bool areApart() const;
+  static void runOne(const Kind& kind, std::size_t at);
+  static void runApart(const Kind& kind);
 
   const OpFacts& op_;
-  Device device_;
-  std::uint32_t numbers_;  // the operands that are tensors of no dims, a bit each
-  std::size_t width_ = 0;  // arguments of a row
-  CallKey key_;
-  const Kernel* kernel_ = nullptr;
-  std::vector<std::int64_t> args_;
+  std::vector<Kind> kinds_;
+  std::size_t last_ = 0;  // the kind met last
+  std::vector<Row> rows_;
   std::vector<Touched> touched_;
-  std::int64_t elements_ = 0;
 };
 /// Runs a reduction into `out`, fresh and contiguous, of the rule's shape and dtype.
 void runReduction(const OpFacts& op, const Tensor& input, std::span<const std::int64_t> attrs, const Tensor& out);

@@ -82,15 +82,30 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
   countWrites();
 }
 
+bool Updates::putOff(Operands operands, std::span<const Tensor> outs) {
+  if (!runsHere(operands, outs)) return false;
+  if (rows_.add(operands, outs)) return true;
+  const OpFacts& f = facts(op_);
+  OperandMetas metas(f, operands);
+  ResultMetas made(f.numResults);
+  f.metaRule(f, metas.span(), {}, made);
+  checkUpdate(f, made, outs);
+  return rows_.addFirst(operands, outs);
+}
+
 void Updates::add(Operands operands, std::span<const Tensor> outs) {
-  const bool here = runsHere(operands, outs);
-  if (here && rows_ && rows_->add(operands, outs)) {
-    for (const Tensor& t : outs) countWrite(t);
-    return;
+  bool later = false;
+  try {
+    later = putOff(operands, outs);
+  } catch (...) {
+    run();  // those before the one that is wrong
+    throw;
   }
-  run();
-  applyUpdate(op_, operands, outs);
-  if (here) rows_.emplace(facts(op_), operands, outs);
+  if (!later) {
+    run();
+    return applyUpdate(op_, operands, outs);
+  }
+  for (const Tensor& t : outs) countWrite(t);
 }
 
 }  // namespace tandem

@@ -1,7 +1,6 @@
 // The updates of optimizers: pointwise operations that read and overwrite a parameter and its state in one pass.
 #pragma once
 
-#include <optional>
 #include <span>
 
 #include "eager/kernels.h"
@@ -15,21 +14,21 @@ namespace tandem {
 /// wants.
 void applyUpdate(OpCode op, std::span<const Operand> operands, std::span<const Tensor> outs);
 
-/// The update of one parameter after the other, each as by `applyUpdate`. Those like the one before are put off and run
-/// together, which several hundred small parameters take half the time for.
+/// The update of one parameter after the other, each as by `applyUpdate`. Those that are contiguous are put off and run
+/// together, which several hundred small parameters take half the time for, and on a GPU a few launches.
 class Updates {
  public:
-  explicit Updates(OpCode op) : op_(op) {}
+  explicit Updates(OpCode op) : op_(op), rows_(facts(op)) {}
   /// The tensors live until `run`.
   void add(std::span<const Operand> operands, std::span<const Tensor> outs);
   /// Runs what was put off.
-  void run() {
-    if (rows_) rows_->run();
-  }
+  void run() { rows_.run(); }
 
  private:
+  bool putOff(std::span<const Operand> operands, std::span<const Tensor> outs);
+
   OpCode op_;
-  std::optional<FlatRows> rows_;
+  FlatRows rows_;
 };
 
 }  // namespace tandem

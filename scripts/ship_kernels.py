@@ -72,8 +72,12 @@ def run_floating(dtype) -> None:
     tandem.randn(4, dtype=dtype)
     w = tandem.ones(3, 4, dtype=dtype, requires_grad=True)
     (tandem.tanh(w) * w).sum().backward()
-    for optimizer in (tandem.optim.SGD([w], lr=0.1), tandem.optim.Adam([w], lr=0.1)):
-        optimizer.step()
+    others = [tandem.ones(3, 4, dtype=dtype, requires_grad=True) for _ in range(2)]
+    for other in others:
+        other.grad = w.grad
+    for params in ([w], others):  # on GPUs by another kernel
+        for optimizer in (tandem.optim.SGD(params, lr=0.1), tandem.optim.Adam(params, lr=0.1)):
+            optimizer.step()
     # Derivatives of several steps are fused where there are many elements.
     large = tandem.ones(128, 128, dtype=dtype, requires_grad=True)
     for activation in (tandem.tanh, tandem.sigmoid, F.silu, F.gelu):

@@ -91,26 +91,49 @@ KernelText::KernelText(const KernelSignature& signature, const std::string& symb
     : signature(signature), schedule(signature), layout(signature), bases_(layout.operands),
       frames_(signature.inputs.size()), values_(schedule.numValues()) {
   b.line("// " + signature.text());
-  b.statement(strcat("struct Args { long long at[", std::max<std::size_t>(layout.size(), 1), "]; }"));
+  const std::size_t size = signature.listed ? ListLayout::kSize : layout.size();
+  b.statement(strcat("struct Args { long long at[", std::max<std::size_t>(size, 1), "]; }"));
   // The least number of blocks a multiprocessor: without it NVRTC spills registers for more.
   b.open(strcat("extern \"C\" __global__ void __launch_bounds__(", tandem::cuda::mostThreads(signature), ", 1) ",
                 symbol, "(const __grid_constant__ Args args, long long begin, long long end)"));
-  for (std::size_t k = 0; k < layout.operands; ++k) {
-    const bool input = k < signature.inputs.size();
-    if (input && !schedule.value(k).needed) continue;
-    const std::string type = strcat(input ? "const " : "", memoryType(k), "*");
-    b.statement(strcat(type, " const ", name(k), " = (", type, ")", argument(layout.pointer(k))));
+  if (signature.listed) {
+    enterEntry();
+    return;
   }
+  for (std::size_t k = 0; k < layout.operands; ++k) readPointer(k, argument(layout.pointer(k)));
   b.statement("const long long n = " + argument(layout.innerSize()));
-  for (std::size_t j = 0; j < layout.scalars; ++j) {
-    const DType t = signature.scalars[j];
-    const std::string bits = argument(layout.scalar(j));
-    values_[signature.inputs.size() + j] = {t == DType::Int64 ? bits : "__longlong_as_double(" + bits + ")", t};
-  }
+  for (std::size_t j = 0; j < layout.scalars; ++j) readScalar(j, layout.scalar(j));
   computeConstants();
 }
 
+void KernelText::enterEntry() {
+  const ListLayout list(signature);
+  TANDEM_CHECK(signature.kind == KernelKind::Row && signature.outerRank <= 1,
+               "a list of other kernels: ", signature.text());
+  for (std::size_t j = 0; j < list.scalars; ++j) readScalar(j, j);
+  computeConstants();
+  b.open("for (long long entry = begin + blockIdx.y; entry < end; entry += gridDim.y)");
+  b.statement(strcat("const int own = ", list.entry(0), " + (int)entry * ", list.perEntry));
+  b.statement("const long long n = args.at[own]");
+  b.statement(strcat("const long long begin = 0, end = ", signature.outerRank == 0 ? "n" : "1"));
+  for (std::size_t k = 0; k < layout.operands; ++k) readPointer(k, strcat("args.at[own + ", 1 + k, "]"));
+}
+
+void KernelText::readPointer(std::size_t k, const std::string& from) {
+  const bool input = k < signature.inputs.size();
+  if (input && !schedule.value(k).needed) return;
+  const std::string type = strcat(input ? "const " : "", memoryType(k), "*");
+  b.statement(strcat(type, " const ", name(k), " = (", type, ")", from));
+}
+
+void KernelText::readScalar(std::size_t j, std::size_t at) {
+  const DType t = signature.scalars[j];
+  const std::string bits = argument(at);
+  values_[signature.inputs.size() + j] = {t == DType::Int64 ? bits : "__longlong_as_double(" + bits + ")", t};
+}
+
 std::string KernelText::finish() {
+  if (signature.listed) b.close();
   b.close();
   return b.text();
 }
@@ -142,6 +165,7 @@ KernelText::Names KernelText::splitOuter(const std::string& linear) {
 }
 
 std::string KernelText::offset(std::size_t k, const Names& outer, const std::string& reduced) {
+  if (signature.listed) return {};  // one row
   std::string sum;
   auto move = [&](const std::string& index, const std::string& stride) {
     sum += strcat(sum.empty() ? "" : " + ", index, " * ", stride);

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import tandem
 from tandem import _C
 
 Tensor = _C.Tensor
@@ -16,19 +17,42 @@ abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min cos cosh div erf
 log log10 log1p log2 mul neg pow reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan tanh trunc
 """.split()
 _WITHOUT_IN_PLACE = ["max", "maximum", "minimum"]
+# Single operations, which a list goes through together: on a GPU by a launch or two for all tensors.
+_SINGLE = set(
+    """
+abs acos add asin atan ceil cos cosh div erf erfc exp expm1 floor frac lgamma log log10 log1p log2 maximum minimum mul
+neg reciprocal rsqrt sigmoid sign sin sinh sqrt sub tan tanh trunc
+""".split()
+)
+
+
+def _goes_together(self: Sequence[Tensor], args: tuple[Any, ...]) -> bool:
+    """Are these lists of tensors, and tensors and numbers for all, of which no class has a say?"""
+    if _C._is_recording() or not isinstance(self, (list, tuple)):
+        return False
+    types = {*map(type, self)}
+    for a in args:
+        types |= {*map(type, a)} if isinstance(a, (list, tuple)) else {type(a)}
+    return types <= {Tensor, tandem.nn.Parameter, int, float}
 
 
 def _each(name: str, in_place: bool) -> Callable[..., Any]:
     method = getattr(Tensor, name)
+    single = name.removesuffix("_") if in_place else name
 
     def function(self: Sequence[Tensor], *args: Any, **options: Any) -> Any:
         for a in args:
             if isinstance(a, (list, tuple)) and len(a) != len(self):
                 raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(self)} and {len(a)}")
-        made = [
-            method(t, *(a[i] if isinstance(a, (list, tuple)) else a for a in args), **options)
-            for i, t in enumerate(self)
-        ]
+        if single in _SINGLE and not options and _goes_together(self, args):
+            made = _C._each(single, in_place, self, *args)
+            return self if in_place else made
+        made = []
+        for i, t in enumerate(self):
+            own = [a[i] if isinstance(a, (list, tuple)) else a for a in args]
+            # The factor of addcmul and addcdiv may come by its place here.
+            factor = {"value": own.pop()} if name.startswith("addc") and len(own) == 3 else {}
+            made.append(method(t, *own, **options, **factor))
         return self if in_place else made
 
     function.__name__ = function.__qualname__ = f"_foreach_{name}"

@@ -31,11 +31,15 @@
 //                                     outer strides outermost first
 //   the scalars: Float as the bits of a double, Int as int64
 //   for each framed input: where it begins in the space, and how many elements it has
-// See `ArgLayout`. A kernel runs over a range of units, which are
+// See `ArgLayout`. A *listed* kernel does one work on a list of operands, each contiguous, of lengths of their own: a
+// Row kernel without outer dims, or over one row; its block is another one (`ListLayout`). GPUs have them.
+//
+// A kernel runs over a range of units, which are
 //   Row with outerRank 0: inner elements (no reductions in it, all outputs elementwise)
 //   Row else, Short, Leading: rows (linear outer index)
 //   Partial:              row * ceil(n / 4096) + block
 //   Column:               columns: outer linear index * n + inner index
+//   listed:               entries of the list
 #pragma once
 
 #include <cstdint>
@@ -90,6 +94,7 @@ struct KernelSignature {
   std::uint8_t outerRank = 0;
   std::uint8_t reducedRank = 1;  // Column only
   bool trailing = false;         // Column only: the order of the trailing class
+  bool listed = false;
   std::vector<KernelOperand> inputs;
   std::vector<DType> scalars;  // Int64 or Float64
   std::vector<KernelStep> steps;
@@ -135,6 +140,20 @@ struct ArgLayout {
   /// Of the j-th framed input: [frame(j)] where it begins, [frame(j) + 1] how many elements it has.
   [[nodiscard]] std::size_t frame(std::size_t j) const { return scalar(scalars) + 2 * j; }
   [[nodiscard]] std::size_t size() const { return frame(framed); }
+};
+
+/// The argument block of a listed kernel, as large as parameters of a launch may be beside its range: the scalars, then
+/// of each entry n and the pointers of its operands.
+struct ListLayout {
+  explicit ListLayout(const KernelSignature& s)
+      : scalars(s.scalars.size()), perEntry(1 + s.inputs.size() + s.outputs.size()) {}
+  static constexpr std::size_t kSize = 508;
+
+  std::size_t scalars;
+  std::size_t perEntry;
+
+  [[nodiscard]] std::size_t mostEntries() const { return (kSize - scalars) / perEntry; }
+  [[nodiscard]] std::size_t entry(std::size_t e) const { return scalars + e * perEntry; }
 };
 
 /// The block length and lane counts of the two reduction classes. Part of what results mean: changing one changes bits.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import tandem
 from tandem import _C
 from tandem._C import Tensor
 from tandem.autograd.grad_mode import no_grad
@@ -16,6 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["GradScaler"]
 
 T = TypeVar("T")
+
+
+def _any_infinite(tensors: list[Tensor]) -> Tensor:
+    """Is any element of the tensors, which are on one device, infinite or NaN?"""
+    if not _C._is_recording() and {*map(type, tensors)} <= {Tensor}:
+        return _C._any_infinite(tensors).any()
+    return functools.reduce(operator.or_, [(~t.isfinite()).any() for t in tensors])
 
 
 class GradScaler:
@@ -117,18 +127,19 @@ class GradScaler:
             # On each device once.
             inverse = {scale.device: scale.double().reciprocal().float()}
             bad: dict[Any, Any] = {}
+            found: dict[Any, list[Tensor]] = {}
             for group in optimizer.param_groups:
                 for p in group["params"]:
                     if p.grad is None:
                         continue
                     if p.grad.dtype is _C.float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
-                    place = p.grad.device
-                    if place not in inverse:
-                        inverse[place] = inverse[scale.device].to(place)
-                    infinite = (~p.grad.isfinite()).any()
-                    bad[place] = bad[place] | infinite if place in bad else infinite
-                    p.grad.mul_(inverse[place])
+                    found.setdefault(p.grad.device, []).append(p.grad)
+            for place, grads in found.items():
+                if place not in inverse:
+                    inverse[place] = inverse[scale.device].to(place)
+                bad[place] = _any_infinite(grads)
+                tandem._foreach_mul_(grads, inverse[place])
             if not bad:
                 raise AssertionError("No inf checks were recorded for this optimizer.")
             first, *others = bad.values()

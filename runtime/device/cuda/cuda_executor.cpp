@@ -66,6 +66,12 @@ void CudaExecutor::launch(const Kernel& kernel, const std::int64_t* args, const 
   launchKernel(of(kernel), args, space, of(stream));
 }
 
+void CudaExecutor::launchList(const Kernel& kernel, const ArgLayout& layout, std::span<const std::int64_t> args,
+                              Stream& stream) {
+  static_cast<void>(layout);  // the kernel's
+  cuda::launchList(of(kernel), args, of(stream));
+}
+
 bool CudaExecutor::reduceStrided(const StridedReduction& reduction, Stream& stream) {
   const auto columns = walkOf(reduction);
   if (!columns) return false;

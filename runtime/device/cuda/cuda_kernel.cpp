@@ -55,6 +55,15 @@ const Split& CudaKernel::split() const {
   return split_.compare_exchange_strong(before, made.get()) ? *made.release() : *before;
 }
 
+const CudaKernel* CudaKernel::listed() const {
+  if (const CudaKernel* known = listed_.load(std::memory_order_acquire)) return known;
+  KernelSignature list = signature;
+  list.listed = true;
+  const auto* made = module_ != nullptr ? static_cast<const CudaKernel*>(module_->find(list)) : &loadKernel(gpu, list);
+  listed_.store(made, std::memory_order_release);
+  return made;
+}
+
 const CudaKernel* CudaKernel::turned(const Turn& turn) const {
   const std::lock_guard lock(turning_);
   for (const auto& [known, kernel] : turned_)

@@ -67,6 +67,8 @@ class CudaKernel final : public Kernel {
   }
   /// Of a kernel that can be split.
   [[nodiscard]] const Split& split() const;
+  /// The kernel that does the same for a list of operands; null where a program's module lacks it.
+  [[nodiscard]] const CudaKernel* listed() const;
   /// Of a kernel that can turn; null where a program's module lacks it.
   [[nodiscard]] const CudaKernel* turned(const Turn& turn) const;
 
@@ -81,6 +83,7 @@ class CudaKernel final : public Kernel {
   mutable std::unique_ptr<const Function> code_;
   mutable std::atomic<const Function*> function_{nullptr};
   mutable std::atomic<const Split*> split_{nullptr};
+  mutable std::atomic<const CudaKernel*> listed_{nullptr};
 };
 
 /// The kernels of a device by signature.
@@ -118,6 +121,9 @@ class CudaModule final : public KernelModule {
 
 /// Queues a kernel over a space, turned or in parts where that is worth it. Counts a launch a part.
 void launchKernel(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space, CudaStream& stream);
+/// Queues a kernel of rows without gaps for each of `args`, blocks of its layout one after another that share no memory
+/// that one of them writes: many short ones as one launch.
+void launchList(const CudaKernel& kernel, std::span<const std::int64_t> args, CudaStream& stream);
 /// The kernels whose code that will need.
 SmallVector<const CudaKernel*, 2> neededBy(const CudaKernel& kernel, const std::int64_t* args,
                                            const LaunchSpace& space);

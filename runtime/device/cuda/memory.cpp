@@ -84,7 +84,15 @@ void* DeviceMemory::allocate(std::size_t bytes, StreamHandle stream) {
   if (const std::size_t rest = block->bytes - size; large ? rest > kMostSmall : rest >= kLeast) splitOff(block, size);
   block->state = State::Active;
   block->requested = bytes;
-  used_.emplace(block->address, block);
+  if (spareNodes_.empty()) {
+    used_.emplace(block->address, block);
+  } else {
+    Used::node_type& node = spareNodes_.back();
+    node.key() = block->address;
+    node.mapped() = block;
+    used_.insert(std::move(node));
+    spareNodes_.pop_back();
+  }
   const auto held = static_cast<std::int64_t>(block->bytes);
   count(kAllocation, large, 1);
   count(kActive, large, 1);
@@ -99,7 +107,10 @@ void DeviceMemory::deallocate(void* memory) noexcept {
   const auto it = used_.find(std::bit_cast<std::uint64_t>(memory));
   if (it == used_.end()) return;
   Block* block = it->second;
-  used_.erase(it);
+  if (spareNodes_.size() < kMostReady)
+    spareNodes_.push_back(used_.extract(it));
+  else
+    used_.erase(it);
   const bool large = block->segment->large;
   count(kAllocation, large, -1);
   count(kAllocated, large, -static_cast<std::int64_t>(block->bytes));
@@ -125,6 +136,7 @@ void DeviceMemory::recordStream(void* memory, StreamHandle stream) {
 void DeviceMemory::emptyCache() {
   const std::lock_guard lock(mutex_);
   lookAtEvents(true);
+  settle();
   release(common_);
 }
 
@@ -142,6 +154,8 @@ DeviceMemory::Arena& DeviceMemory::arenaFor(StreamHandle stream) {
 }
 
 DeviceMemory::Block* DeviceMemory::takeFree(Arena& arena, bool large, StreamHandle stream, std::size_t bytes) {
+  if (!large && &arena == &common_)
+    if (Block* block = takeReady(stream, bytes)) return block;
   Segment where{0, 0, stream, large, &arena, nullptr};
   Block wanted{0, bytes, 0, &where, nullptr, nullptr, State::Free, {}, 0};
   FreeBlocks& free = arena.free[large ? 1 : 0];
@@ -154,12 +168,17 @@ DeviceMemory::Block* DeviceMemory::takeFree(Arena& arena, bool large, StreamHand
 }
 
 DeviceMemory::Block* DeviceMemory::takeFresh(Arena& arena, bool large, StreamHandle stream, std::size_t bytes) {
+  if (!ready_.empty()) {
+    settle();
+    if (Block* block = takeFree(arena, large, stream, bytes)) return block;
+  }
   const std::size_t size = segmentBytes(bytes);
   Segment* segment = addSegment(arena, large, stream, size);
   if (segment == nullptr && captured_.empty()) {
     // Nothing may be given back while a stream is captured, as that waits.
     ++retries_;
     lookAtEvents(true);
+    settle();
     if (Block* block = takeFree(arena, large, stream, bytes)) return block;
     release(common_);
     segment = addSegment(arena, large, stream, size);
@@ -202,23 +221,60 @@ void DeviceMemory::splitOff(Block* block, std::size_t bytes) {
 }
 
 void DeviceMemory::free(Block* block) {
-  Segment* segment = block->segment;
-  FreeBlocks& free = segment->arena->free[segment->large ? 1 : 0];
+  const Segment* segment = block->segment;
   count(kActive, segment->large, -1);
   count(kActiveBytes, segment->large, -static_cast<std::int64_t>(block->bytes));
   block->users.clear();
+  if (segment->large || segment->arena != &common_) return join(block);
+  if (ready_.size() == kMostReady) {
+    Block* const oldest = ready_.front().block;
+    ready_.erase(ready_.begin());
+    countFree(oldest, -1);
+    join(oldest);
+  }
+  block->state = State::Free;
+  block->ready = true;
+  countFree(block, 1);
+  ready_.push_back({segment->stream, block->bytes, block});
+}
+
+DeviceMemory::Block* DeviceMemory::takeReady(StreamHandle stream, std::size_t bytes) {
+  for (std::size_t i = ready_.size(); i-- > 0;) {
+    if (ready_[i].bytes != bytes || ready_[i].stream != stream) continue;
+    Block* const block = ready_[i].block;
+    ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(i));
+    block->ready = false;
+    countFree(block, -1);
+    return block;
+  }
+  return nullptr;
+}
+
+void DeviceMemory::settle() {
+  for (const Ready& r : ready_) {
+    countFree(r.block, -1);
+    join(r.block);
+  }
+  ready_.clear();
+}
+
+void DeviceMemory::join(Block* block) {
+  Segment* segment = block->segment;
+  FreeBlocks& free = segment->arena->free[segment->large ? 1 : 0];
+  block->ready = false;
   auto takeOut = [&](Block* neighbour) {
     countFree(neighbour, -1);
     free.erase(neighbour);
   };
-  if (Block* after = block->after; after != nullptr && after->state == State::Free) {
+  const auto joins = [](const Block* b) { return b != nullptr && b->state == State::Free && !b->ready; };
+  if (Block* after = block->after; joins(after)) {
     takeOut(after);
     block->bytes += after->bytes;
     block->after = after->after;
     if (block->after != nullptr) block->after->before = block;
     delete after;
   }
-  if (Block* before = block->before; before != nullptr && before->state == State::Free) {
+  if (Block* before = block->before; joins(before)) {
     takeOut(before);
     before->bytes += block->bytes;
     before->after = block->after;
@@ -366,6 +422,7 @@ std::vector<std::pair<std::string, std::int64_t>> DeviceMemory::stats() {
       "allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes",
       "requested_bytes"};
   const std::lock_guard lock(mutex_);
+  settle();
   std::vector<std::pair<std::string, std::int64_t>> found;
   for (std::size_t k = 0; k < kCounts; ++k) {
     ofBoth(k).tell(strcat(kNames[k], ".all"), found);
@@ -396,6 +453,7 @@ void DeviceMemory::resetAccumulated() {
 
 std::vector<GpuSegment> DeviceMemory::snapshot() {
   const std::lock_guard lock(mutex_);
+  settle();
   std::vector<GpuSegment> found;
   for (const Segment* s : segments_) {
     GpuSegment& segment =

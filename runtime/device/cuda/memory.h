@@ -8,6 +8,8 @@
 //            joins its free neighbours again when it is freed
 //   arena    the free blocks that may serve a request: the device's, or those of a graph, whose memory nobody else may
 //            have while it lives. By size class (small, large), then stream, then size
+//   ready    the small blocks of the device's arena that were freed last, not joined: who asks for as much again, as
+//            programs of small tensors do, has one without a search
 //
 // Memory that other streams use too (`recordStream`) is awaited: it is free when events in those streams are done.
 #pragma once
@@ -82,6 +84,7 @@ class DeviceMemory {
     GpuSegment::Block::State state;
     std::vector<StreamHandle> users;  // beside the segment's stream
     int awaited;                      // events that must be done
+    bool ready = false;               // free, and in `ready_`
   };
   struct Segment {
     std::uint64_t address;
@@ -124,6 +127,11 @@ class DeviceMemory {
   DevicePointer fromDriver(std::size_t bytes);
   void splitOff(Block* block, std::size_t bytes);
   void free(Block* block);
+  /// Joins a free block to its free neighbours, where others find it.
+  void join(Block* block);
+  Block* takeReady(StreamHandle stream, std::size_t bytes);
+  /// Has the blocks of `ready_` be free as all others.
+  void settle();
   void await(Block* block);
   void lookAtEvents(bool wait);
   std::size_t release(Arena& arena);
@@ -142,7 +150,16 @@ class DeviceMemory {
   Gpu& gpu_;
   std::mutex mutex_;
   Arena common_;
-  std::unordered_map<std::uint64_t, Block*> used_;
+  using Used = std::unordered_map<std::uint64_t, Block*>;
+  Used used_;
+  std::vector<Used::node_type> spareNodes_;
+  struct Ready {
+    StreamHandle stream;
+    std::size_t bytes;
+    Block* block;
+  };
+  static constexpr std::size_t kMostReady = 8;
+  std::vector<Ready> ready_;  // the last one freed last
   std::set<Segment*> segments_;
   struct Awaited {
     EventHandle event;

@@ -37,8 +37,7 @@ def get_total_norm(
     if not tensors:
         return tandem.tensor(0.0)
     if norm_type == 2.0 and all(t.dtype in (tandem.float32, tandem.float64) for t in tensors):
-        squares = [(t * t).sum() for t in (t.detach() for t in tensors)]
-        total = tandem.sqrt(_stacked(squares).sum())
+        total = tandem.sqrt(_square_sums(tensors).sum())
     else:
         norm = tandem.linalg.vector_norm  # of half types it adds in float32
         total = norm(_stacked([norm(t.detach(), norm_type) for t in tensors]), norm_type)
@@ -89,8 +88,15 @@ def clip_grad_norm_(
 
 def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
     factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
-    for grad in grads:
-        grad.mul_(_like(factor, grad))
+    tandem._foreach_mul_(grads, [_like(factor, grad) for grad in grads])
+
+
+def _square_sums(tensors: list[Tensor]) -> Tensor:
+    """The sums of the squares of the tensors, as a vector on the device of the first."""
+    if not tandem._C._is_recording() and {*map(type, tensors)} <= {Tensor, tandem.nn.Parameter}:
+        if len({*map(Tensor.get_device, tensors)}) == 1:
+            return tandem._C._square_sums(tensors)
+    return _stacked([(t * t).sum() for t in (t.detach() for t in tensors)])
 
 
 def clip_grads_with_norm_(
