@@ -11,7 +11,7 @@
 #include "eager/ops.h"
 #include "eager/overlap.h"
 #include "runtime/base/long_work.h"
-#include "runtime/device/executor.h"
+#include "runtime/device/launch.h"
 #include "runtime/kernel/launch_builder.h"
 
 namespace tandem {
@@ -158,8 +158,12 @@ Tensor reduceEach(EachReduction what, std::span<const Tensor> tensors) {
   }
   LongWork away(elements);
   Executor& runs = executor(device);
-  for (const auto& [dtype, all] : args)
-    runs.launchList(*runs.load(signatureOf(what, dtype)), layout, all, runs.stream());
+  for (const auto& [dtype, all] : args) {
+    const Kernel& kernel = *runs.load(signatureOf(what, dtype));
+    if (runs.launchList(kernel, all, runs.stream())) continue;
+    for (std::size_t at = 0; at < all.size(); at += layout.size())
+      launch(device, kernel, &all[at], wholeSpace(KernelKind::Row, layout, &all[at]));
+  }
   return out;
 }
 

@@ -329,9 +329,13 @@ void FlatRows::take(std::size_t kind, std::span<const std::int64_t> args, std::s
   rows_.push_back({static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(of.args.size())});
   of.args.insert(of.args.end(), args.begin(), args.end());
   of.elements += args[0];
+  const auto isOut = [&](const Storage* s) {
+    return std::ranges::any_of(outs, [&](const Tensor& t) { return t.impl()->storage.get() == s; });
+  };
   for (const Tensor& t : outs) touched_.push_back({t.impl()->storage.get(), row, true});
   for (const Operand& o : operands)
-    if (o.isTensor()) touched_.push_back({o.tensor().impl()->storage.get(), row, false});
+    if (o.isTensor() && !isOut(o.tensor().impl()->storage.get()))
+      touched_.push_back({o.tensor().impl()->storage.get(), row, false});
 }
 
 bool FlatRows::areApart() const {
@@ -339,6 +343,7 @@ bool FlatRows::areApart() const {
   for (const Touched& t : touched_)
     if (t.written && (t.storage->isShared() || writers.findOrAdd(t.storage, t.row) != t.row)) return false;
   return std::ranges::all_of(touched_, [&](const Touched& t) {
+    if (t.written) return true;
     const std::uint32_t writer = writers.find(t.storage);
     return writer == t.row || writer == writers.kNone;
   });
@@ -349,11 +354,13 @@ void FlatRows::runOne(const Kind& kind, std::size_t at) {
 }
 
 void FlatRows::runApart(const Kind& kind) {
+  const std::size_t width = kind.layout.size();
   if (!kind.device.isCpu()) {
     Executor& runs = executor(kind.device);
-    return runs.launchList(*kind.kernel, kind.layout, kind.args, runs.stream());
+    if (runs.launchList(*kind.kernel, kind.args, runs.stream())) return;
+    for (std::size_t at = 0; at < kind.args.size(); at += width) runOne(kind, at);
+    return;
   }
-  const std::size_t width = kind.layout.size();
   const std::vector<std::int64_t>& args = kind.args;
   // Rows of a tile or more are shared among threads as they are, others in stretches of about a tile.
   struct Stretch {

@@ -30,6 +30,7 @@ std::string kernelText(const KernelSignature& signature, const std::string& symb
   switch (signature.kind) {
   case KernelKind::Row:
   case KernelKind::Partial:
+  case KernelKind::List:
     writeRowLoops(kernel);
     break;
   case KernelKind::Column:
@@ -91,12 +92,12 @@ KernelText::KernelText(const KernelSignature& signature, const std::string& symb
     : signature(signature), schedule(signature), layout(signature), bases_(layout.operands),
       frames_(signature.inputs.size()), values_(schedule.numValues()) {
   b.line("// " + signature.text());
-  const std::size_t size = signature.listed ? ListLayout::kSize : layout.size();
+  const std::size_t size = signature.kind == KernelKind::List ? ListLayout::kSize : layout.size();
   b.statement(strcat("struct Args { long long at[", std::max<std::size_t>(size, 1), "]; }"));
   // The least number of blocks a multiprocessor: without it NVRTC spills registers for more.
   b.open(strcat("extern \"C\" __global__ void __launch_bounds__(", tandem::cuda::mostThreads(signature), ", 1) ",
                 symbol, "(const __grid_constant__ Args args, long long begin, long long end)"));
-  if (signature.listed) {
+  if (signature.kind == KernelKind::List) {
     enterEntry();
     return;
   }
@@ -108,8 +109,7 @@ KernelText::KernelText(const KernelSignature& signature, const std::string& symb
 
 void KernelText::enterEntry() {
   const ListLayout list(signature);
-  TANDEM_CHECK(signature.kind == KernelKind::Row && signature.outerRank <= 1,
-               "a list of other kernels: ", signature.text());
+  TANDEM_CHECK(signature.outerRank <= 1, "a list of several rows each: ", signature.text());
   for (std::size_t j = 0; j < list.scalars; ++j) readScalar(j, j);
   computeConstants();
   b.open("for (long long entry = begin + blockIdx.y; entry < end; entry += gridDim.y)");
@@ -133,7 +133,7 @@ void KernelText::readScalar(std::size_t j, std::size_t at) {
 }
 
 std::string KernelText::finish() {
-  if (signature.listed) b.close();
+  if (signature.kind == KernelKind::List) b.close();
   b.close();
   return b.text();
 }
@@ -165,7 +165,7 @@ KernelText::Names KernelText::splitOuter(const std::string& linear) {
 }
 
 std::string KernelText::offset(std::size_t k, const Names& outer, const std::string& reduced) {
-  if (signature.listed) return {};  // one row
+  if (signature.kind == KernelKind::List) return {};  // one row
   std::string sum;
   auto move = [&](const std::string& index, const std::string& stride) {
     sum += strcat(sum.empty() ? "" : " + ", index, " * ", stride);

@@ -10,7 +10,7 @@
 //   rows with reductions, Partial             x: warps of one row (a block of a row), y: rows, in strides of the grid
 //   Column                                    x: 32 columns, y: the lanes of the order
 //   Short                                     x: 32 rows, y: eight threads of a row
-//   listed                                    as the kernel of an entry, and entries along the grid's y
+//   List                                      as the kernel of an entry, and entries along the grid's y
 #pragma once
 
 #include <string>
@@ -81,7 +81,7 @@ class KernelText {
   TextBuilder b;
 
  private:
-  /// Of a listed kernel: opens the loop over entries, in which `begin`, `end` and `n` are those of one.
+  /// Of a List kernel: opens the loop over entries, in which `begin`, `end` and `n` are those of one.
   void enterEntry();
   void readPointer(std::size_t k, const std::string& from);
   void readScalar(std::size_t j, std::size_t at);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "ir/trace/plan_lists.h"
 #include "runtime/base/counters.h"
 #include "runtime/plan/graph_registry.h"
 
@@ -16,6 +17,11 @@ GraphCompiler& inner() {
   return *static_cast<GraphCompiler*>(openGraphCompiler());
 }
 
+void resolve(Plan& plan) {
+  resolvePlan(plan);
+  plan.lists = listsOf(plan);
+}
+
 // What callers get: plans come back resolved, because the compiler's shared object has neither the kernel cache nor the
 // library functions.
 class Resolving : public GraphCompiler {
@@ -24,7 +30,7 @@ class Resolving : public GraphCompiler {
     GraphCompiler& compiler = inner();
     compiler.setDefaultDType(schemaDefaultDType());
     std::shared_ptr<Plan> plan = compiler.compile(trace, outputs);
-    resolvePlan(*plan);
+    resolve(*plan);
     bump(counters().planBuilds);
     return plan;
   }
@@ -32,7 +38,7 @@ class Resolving : public GraphCompiler {
     GraphCompiler& compiler = inner();
     std::shared_ptr<Plan> plan = compiler.planForSizes(trace, outputs);
     if (plan == nullptr) return nullptr;
-    resolvePlan(*plan);
+    resolve(*plan);
     bump(counters().planSizings);
     return plan;
   }

@@ -112,13 +112,15 @@ class Executor {
   /// through which memory it goes, is the executor's choice and changes no bit. `args` is copied where the call returns
   /// before the work is done.
   virtual void launch(const Kernel& kernel, const std::int64_t* args, const LaunchSpace& space, Stream& stream) = 0;
-  /// Queues a kernel once for each of `args`, blocks of the layout one after another. It is a Row kernel without outer
+  /// Queues a kernel once for each of `args`, its argument blocks one after another. It is a Row kernel without outer
   /// dims or over one row, whose operands are contiguous; the blocks share no memory that one of them writes, so that
-  /// what they say may be done at once.
-  virtual void launchList(const Kernel& kernel, const ArgLayout& layout, std::span<const std::int64_t> args,
-                          Stream& stream) {
-    for (; !args.empty(); args = args.subspan(layout.size()))
-      launch(kernel, args.data(), wholeSpace(KernelKind::Row, layout, args.data()), stream);
+  /// what they say may be done at once. False, having done nothing, where the executor has no way of its own: the
+  /// caller then launches one after another.
+  virtual bool launchList(const Kernel& kernel, std::span<const std::int64_t> args, Stream& stream) {
+    static_cast<void>(kernel);
+    static_cast<void>(args);
+    static_cast<void>(stream);
+    return false;
   }
   /// As `launch`, for a kernel of rows of which some inputs lie otherwise than `args`, laid out so, say: they are
   /// contiguous there, and `inputs`, one an input of the kernel, has shapes and strides of those, with as many elements

@@ -22,6 +22,9 @@
 //           (`kShortRow`) under one outer dim, so that no lane is left empty; a range of units has a multiple of 16
 //           (`kShortRows`). On GPUs for rows that are dense along the last outer dim instead of along themselves.
 //
+//   List    on GPUs, a Row kernel without outer dims, or over one row, for each entry of a list: operands that are
+//           contiguous, of lengths of their own
+//
 // The argument block of a kernel, an array of int64 (strides in elements, pointers as integers):
 //   [0 .. outerRank)  outer sizes, outermost first
 //   [outerRank]       n, the inner size
@@ -31,15 +34,14 @@
 //                                     outer strides outermost first
 //   the scalars: Float as the bits of a double, Int as int64
 //   for each framed input: where it begins in the space, and how many elements it has
-// See `ArgLayout`. A *listed* kernel does one work on a list of operands, each contiguous, of lengths of their own: a
-// Row kernel without outer dims, or over one row; its block is another one (`ListLayout`). GPUs have them.
+// See `ArgLayout`; a List kernel's block is another one (`ListLayout`).
 //
 // A kernel runs over a range of units, which are
 //   Row with outerRank 0: inner elements (no reductions in it, all outputs elementwise)
 //   Row else, Short, Leading: rows (linear outer index)
 //   Partial:              row * ceil(n / 4096) + block
 //   Column:               columns: outer linear index * n + inner index
-//   listed:               entries of the list
+//   List:                 entries of the list
 #pragma once
 
 #include <cstdint>
@@ -53,7 +55,7 @@
 
 namespace tandem {
 
-enum class KernelKind : std::uint8_t { Row, Column, Partial, Short, Leading };
+enum class KernelKind : std::uint8_t { Row, Column, Partial, Short, Leading, List };
 
 /// How an operand moves with the inner index.
 enum class Access : std::uint8_t {
@@ -94,7 +96,6 @@ struct KernelSignature {
   std::uint8_t outerRank = 0;
   std::uint8_t reducedRank = 1;  // Column only
   bool trailing = false;         // Column only: the order of the trailing class
-  bool listed = false;
   std::vector<KernelOperand> inputs;
   std::vector<DType> scalars;  // Int64 or Float64
   std::vector<KernelStep> steps;
@@ -142,7 +143,7 @@ struct ArgLayout {
   [[nodiscard]] std::size_t size() const { return frame(framed); }
 };
 
-/// The argument block of a listed kernel, as large as parameters of a launch may be beside its range: the scalars, then
+/// The argument block of a List kernel, as large as parameters of a launch may be beside its range: the scalars, then
 /// of each entry n and the pointers of its operands.
 struct ListLayout {
   explicit ListLayout(const KernelSignature& s)

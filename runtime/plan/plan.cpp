@@ -7,7 +7,6 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
-#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/device/launch.h"
@@ -148,25 +147,23 @@ void runInstruction(const Plan& plan, const PlanWorkspace& work, std::size_t i) 
   }
 }
 
-/// Returns how many.
-std::size_t runFrom(const Plan& plan, const PlanWorkspace& work, std::size_t i) {
-  const std::size_t count = plan.lists[i];
-  if (count == 1) {
-    runInstruction(plan, work, i);
-    return 1;
-  }
-  const std::uint32_t kernel = plan.instrs[i].function;
-  const ArgLayout layout(plan.kernels[kernel]);
+bool runList(const Plan& plan, const PlanWorkspace& work, std::size_t i, std::uint32_t count) {
+  const PlanInstr& instr = plan.instrs[i];
   Executor& runs = executor(plan.device);
-  runs.launchList(*plan.loaded[kernel], layout, std::span(work.blocks).subspan(plan.starts[i], count * layout.size()),
-                  runs.stream());
-  return count;
+  return runs.launchList(*plan.loaded[instr.function],
+                         std::span(work.blocks).subspan(plan.starts[i], count * instr.args.size()), runs.stream());
 }
 
 void runInstructions(const Plan& plan, const PlanWorkspace& work) {
   std::size_t i = 0;
   try {
-    while (i < plan.instrs.size()) i += runFrom(plan, work, i);
+    for (; i < plan.instrs.size(); ++i) {
+      const std::uint32_t together = plan.lists.empty() ? 1 : plan.lists[i];
+      if (together > 1 && runList(plan, work, i, together))
+        i += together - 1;
+      else
+        runInstruction(plan, work, i);
+    }
   } catch (const OutOfMemoryError& e) {
     // Library functions take memory while they run, as launches of strided inputs do. What else they fail by comes
     // before the first change.
@@ -174,70 +171,6 @@ void runInstructions(const Plan& plan, const PlanWorkspace& work) {
     throw UnfinishedRun(strcat(e.what(), ", in the middle of a run: what it changes in place is changed in part"));
   }
 }
-
-/// Which instructions are kernels of one signature, side by side, on memory that no other of them writes, as the
-/// updates of an optimizer: what devices but the CPU do as a list.
-class Lists {
- public:
-  explicit Lists(const Plan& plan) : plan_(plan), touched_(plan.buffers.size()) {}
-  std::vector<std::uint32_t> find() {
-    std::vector<std::uint32_t> lists(plan_.instrs.size(), 1);
-    if (plan_.device.isCpu()) return lists;
-    for (std::uint32_t i = 0; i < lists.size(); i += lists[i]) {
-      first_ = i + 1;
-      temporaries_.clear();
-      std::uint32_t end = i;
-      while (end < lists.size() && isListed(plan_.instrs[end]) &&
-             plan_.instrs[end].function == plan_.instrs[i].function && take(plan_.instrs[end]))
-        ++end;
-      lists[i] = std::max<std::uint32_t>(end - i, 1);
-    }
-    return lists;
-  }
-
- private:
-  [[nodiscard]] bool isListed(const PlanInstr& instr) const {
-    if (instr.kind != PlanInstr::Kind::Kernel || instr.strided) return false;
-    const KernelSignature& s = plan_.kernels[instr.function];
-    const auto isDense = [](const KernelOperand& o) { return o.access == Access::Unit || o.access == Access::Zero; };
-    return s.kind == KernelKind::Row && s.outerRank == 0 && std::ranges::all_of(s.inputs, isDense) &&
-           std::ranges::none_of(s.steps, [](const KernelStep& k) { return k.kind == KernelStep::Kind::Index; });
-  }
-  /// Adds an instruction to the list; false where it touches memory that one of those before writes, or writes what
-  /// one of them reads.
-  bool take(const PlanInstr& instr) {
-    const std::size_t inputs = plan_.kernels[instr.function].inputs.size();
-    const auto meets = [&](std::uint32_t b, bool writes) {
-      return touched_[b].written == first_ || (writes && touched_[b].read == first_);
-    };
-    for (std::size_t k = 0; k < instr.operands.size(); ++k) {
-      const std::uint32_t own = instr.operands[k].buffer;
-      if (meets(own, k >= inputs)) return false;
-      // Of two buffers only temporaries, which live at other times, may be one memory.
-      for (const std::uint32_t t : temporaries_)
-        if (overlap(plan_.buffers[own], plan_.buffers[t]) && meets(t, k >= inputs)) return false;
-    }
-    for (std::size_t k = 0; k < instr.operands.size(); ++k) {
-      const std::uint32_t own = instr.operands[k].buffer;
-      (k >= inputs ? touched_[own].written : touched_[own].read) = first_;
-      if (plan_.buffers[own].kind == PlanBuffer::Kind::Temporary) temporaries_.push_back(own);
-    }
-    return true;
-  }
-  static bool overlap(const PlanBuffer& a, const PlanBuffer& b) {
-    return a.kind == PlanBuffer::Kind::Temporary && a.arenaOffset < b.arenaOffset + b.bytes &&
-           b.arenaOffset < a.arenaOffset + a.bytes;
-  }
-
-  struct Touched {
-    std::uint32_t read = 0;  // the number of a list
-    std::uint32_t written = 0;
-  };
-  const Plan& plan_;
-  std::vector<Touched> touched_;  // of a buffer
-  std::vector<std::uint32_t> temporaries_;
-  std::uint32_t first_ = 0;
-};
 
 bool writesToInput(const Plan& plan, const PlanInstr& instr) {
   return std::ranges::any_of(writtenBy(plan, instr), [&](const PlanOperand& o) {
@@ -272,6 +205,7 @@ void resolvePlan(Plan& plan, const KernelModule* module) {
   plan.scalarPatches.clear();
   plan.viewPatches.clear();
   plan.libraryFns.clear();
+  plan.lists.clear();
   plan.elements = 0;
   static std::atomic<std::uint64_t> last{0};
   plan.number = ++last;
@@ -310,7 +244,6 @@ void resolvePlan(Plan& plan, const KernelModule* module) {
   plan.firstChange = static_cast<std::size_t>(
       std::ranges::find_if(plan.instrs, [&](const PlanInstr& i) { return writesToInput(plan, i); }) -
       plan.instrs.begin());
-  plan.lists = Lists(plan).find();
   loadKernels(plan, module);
 }
 

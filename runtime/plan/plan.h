@@ -116,7 +116,7 @@ struct Plan {
   std::vector<PlanPatch> pointerPatches;  // into blocks
   std::vector<PlanPatch> scalarPatches;   // into blocks
   std::vector<PlanPatch> viewPatches;     // into views
-  std::vector<std::uint32_t> lists;       // of an instruction: how many from it on are one launchList; else 1
+  std::vector<std::uint32_t> lists;       // of an instruction: how many from it on are a list (ir/trace/plan_lists.h)
 };
 
 /// Looks up the plan's kernels (compiling in parallel what the caches lack) and library functions, and lays out what

@@ -21,8 +21,8 @@ FEW = (
 ).split()
 
 # Kernels that small samples in one layout do not need: of few long rows and columns, which are cut into blocks, columns
-# in the order of rows, for operands that lie across, stretches of a larger space, and what is left to us where NVIDIA's
-# libraries are not there.
+# in the order of rows, for operands that lie across, stretches of a larger space, lists, and what is left to us where
+# NVIDIA's libraries are not there.
 KINDS = """
 x = tandem.randn(1 << 17, device='cuda')
 for t in (x, x.double(), x.half()):
@@ -44,6 +44,13 @@ for dtype in (tandem.float32, tandem.float64, tandem.bfloat16, tandem.bool):
     z, w = (y > 0).to(dtype), (y > 1).reshape(256, 512).to(dtype)
     z.logical_xor(w.t()), tandem.where(z > 0, z, w.t()), tandem.empty_like(w).t().copy_(z)
     tandem.compile(lambda z, w: ((z.float() * w.t() + 1).exp().sin(), z == w.t()))(z, w)
+for dtype in (tandem.float32, tandem.bfloat16):
+    w = [tandem.ones(9, device='cuda', dtype=dtype, requires_grad=True) for _ in range(3)]
+    for p in w:
+        p.grad = tandem.ones_like(p)
+    for kind in 'SGD Adam NAdam RAdam Adadelta'.split():
+        getattr(tandem.optim, kind)(w, lr=0.1).step()
+    tandem.nn.utils.clip_grad_norm_(w, 1.0), tandem._C._any_infinite([p.grad for p in w])
 tandem.igamma(x[:4] ** 2, x[:4] ** 2)
 unit = tandem.eye(3, device='cuda')
 tandem.linalg.lu_factor(unit), tandem.linalg.qr(unit), tandem.linalg.cholesky(unit), tandem.linalg.solve(unit, unit)
@@ -56,7 +63,7 @@ for dtype in (tandem.float32, tandem.bfloat16):
     tandem.nn.functional.scaled_dot_product_attention(h, h, h).sum().backward()
 tandem.cuda.synchronize()
 """
-GENERATED = re.compile(r"^// (?:trailing )?(?:row|column|partial|short)\d(?: over \d)?(?=\()", re.MULTILINE)
+GENERATED = re.compile(r"^// (?:trailing )?(?:row|column|partial|short|list)\d(?: over \d)?(?=\()", re.MULTILINE)
 
 
 def nvrtc() -> str | None:

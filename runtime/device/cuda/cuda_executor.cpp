@@ -66,10 +66,9 @@ void CudaExecutor::launch(const Kernel& kernel, const std::int64_t* args, const 
   launchKernel(of(kernel), args, space, of(stream));
 }
 
-void CudaExecutor::launchList(const Kernel& kernel, const ArgLayout& layout, std::span<const std::int64_t> args,
-                              Stream& stream) {
-  static_cast<void>(layout);  // the kernel's
+bool CudaExecutor::launchList(const Kernel& kernel, std::span<const std::int64_t> args, Stream& stream) {
   cuda::launchList(of(kernel), args, of(stream));
+  return true;
 }
 
 bool CudaExecutor::reduceStrided(const StridedReduction& reduction, Stream& stream) {

@@ -23,8 +23,7 @@ class CudaExecutor final : public Executor, public GpuControl {
   std::vector<KernelSignature> codeFor(std::span<const LaunchPreview> launches) override;
   std::unique_ptr<KernelModule> loadModule(std::span<const SavedKernel> kernels) override;
   void launch(const Kernel& kernel, const std::int64_t* args, const LaunchSpace& space, Stream& stream) override;
-  void launchList(const Kernel& kernel, const ArgLayout& layout, std::span<const std::int64_t> args,
-                  Stream& stream) override;
+  bool launchList(const Kernel& kernel, std::span<const std::int64_t> args, Stream& stream) override;
   bool reduceStrided(const StridedReduction& reduction, Stream& stream) override;
   void copyArray(const ArrayView& from, const ArrayView& to, Stream& stream) override;
   void queueSequence(std::uint64_t plan, FunctionRef<void()> queue) override { sequences_.run(plan, queue); }

@@ -58,7 +58,7 @@ const Split& CudaKernel::split() const {
 const CudaKernel* CudaKernel::listed() const {
   if (const CudaKernel* known = listed_.load(std::memory_order_acquire)) return known;
   KernelSignature list = signature;
-  list.listed = true;
+  list.kind = KernelKind::List;
   const auto* made = module_ != nullptr ? static_cast<const CudaKernel*>(module_->find(list)) : &loadKernel(gpu, list);
   listed_.store(made, std::memory_order_release);
   return made;

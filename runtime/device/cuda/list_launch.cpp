@@ -1,4 +1,4 @@
-// One launch for a kernel of many short operands, as the parameters of an optimizer: a listed kernel
+// One launch for a kernel of many short operands, as the parameters of an optimizer: a List kernel
 // (runtime/kernel/kernel_signature.h), whose entries come as parameters of the launch, so that there is no table to
 // copy or to keep. Long operands, which fill the device by themselves, are launched one by one.
 #include <algorithm>
