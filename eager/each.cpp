@@ -52,6 +52,15 @@ class Each {
     for (const Operand& o : row)
       if (o.isTensor() && !isMemoryOn(o.tensor(), device)) return {};
     if (refresh(row)) return {};
+    if (inPlace_ && isPlain(row)) {
+      // As a row before: what that had for a result, this one has.
+      const Tensor& out = row[0].tensor();
+      beforeWrite(out);
+      if (rows_.add(row, {&out, 1})) {
+        countWrite(out);
+        return out;
+      }
+    }
     OperandMetas metas(f_, row);
     ResultMetas made(1);
     f_.metaRule(f_, metas.span(), {}, made);
@@ -59,13 +68,8 @@ class Each {
     Tensor out;
     if (inPlace_) {
       out = row[0].tensor();
-      if (!(made[0].shape == out.shape()) || made[0].dtype != out.dtype()) return {};
-      if (std::ranges::any_of(row, [&](const Operand& o) { return o.isTensor() && overlapsPartly(o.tensor(), out); }))
-        return {};
-      if (tapeHook != nullptr) {
-        tapeHook->checkWrite(out, gradEnabled() && out.requiresGrad());
-        tapeHook->beforeWrite(out.impl()->storage.get());
-      }
+      if (!(made[0].shape == out.shape()) || made[0].dtype != out.dtype() || !isPlain(row)) return {};
+      beforeWrite(out);
     } else {
       out = makeEmpty(made[0].shape, made[0].dtype, device);
     }
@@ -73,6 +77,19 @@ class Each {
     if (!rows_.add(row, outs) && !rows_.addFirst(row, outs)) return {};
     if (inPlace_) countWrite(out);
     return out;
+  }
+
+  /// Does a write into the first operand change no other one while it is read, and is that as large as the result?
+  static bool isPlain(Operands row) {
+    const Tensor& out = row[0].tensor();
+    return std::ranges::all_of(row, [&](const Operand& o) {
+      return !o.isTensor() || (o.tensor().dim() <= out.dim() && !overlapsPartly(o.tensor(), out));
+    });
+  }
+  static void beforeWrite(const Tensor& out) {
+    if (tapeHook == nullptr) return;
+    tapeHook->checkWrite(out, gradEnabled() && out.requiresGrad());
+    tapeHook->beforeWrite(out.impl()->storage.get());
   }
 
   const OpFacts& f_;
