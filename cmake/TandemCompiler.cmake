@@ -56,6 +56,7 @@ file(GLOB TANDEM_COMPILER_CORE CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/runtime/kernel/kernel_signature.cpp
   ${CMAKE_SOURCE_DIR}/runtime/kernel/collapse.cpp
   ${CMAKE_SOURCE_DIR}/runtime/kernel/launch_builder.cpp
+  ${CMAKE_SOURCE_DIR}/runtime/kernel/schedule.cpp
   ${CMAKE_SOURCE_DIR}/ir/trace/trace.cpp
   ${CMAKE_SOURCE_DIR}/ir/schema/*.cpp)
 add_library(tandem_compiler_core OBJECT ${TANDEM_COMPILER_CORE})

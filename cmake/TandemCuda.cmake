@@ -21,6 +21,7 @@ add_library(tandem_cuda_core OBJECT ${TANDEM_CUDA_CORE}
   ${CMAKE_SOURCE_DIR}/runtime/kernel/in_parallel.cpp
   ${CMAKE_SOURCE_DIR}/runtime/kernel/kernel_signature.cpp
   ${CMAKE_SOURCE_DIR}/runtime/kernel/launch_builder.cpp
+  ${CMAKE_SOURCE_DIR}/runtime/kernel/schedule.cpp
   ${CMAKE_SOURCE_DIR}/runtime/kernel/split.cpp)
 foreach(target tandem_cuda_objects tandem_cuda_core)
   target_link_libraries(${target} PRIVATE tandem_options)

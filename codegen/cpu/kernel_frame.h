@@ -9,10 +9,10 @@
 
 #include "codegen/cpu/reduction.h"
 #include "codegen/cpu/vector_builder.h"
-#include "codegen/schedule.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/kernel/kernel_signature.h"
+#include "runtime/kernel/schedule.h"
 
 namespace tandem::codegen {
 

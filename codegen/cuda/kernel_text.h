@@ -18,8 +18,8 @@
 
 #include "codegen/combiner.h"
 #include "codegen/cuda/text_builder.h"
-#include "codegen/schedule.h"
 #include "runtime/kernel/kernel_signature.h"
+#include "runtime/kernel/schedule.h"
 
 namespace tandem::codegen::cuda {
 

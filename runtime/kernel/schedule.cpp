@@ -1,10 +1,10 @@
-#include "codegen/schedule.h"
+#include "runtime/kernel/schedule.h"
 
 #include <algorithm>
 
 #include "runtime/base/error.h"
 
-namespace tandem::codegen {
+namespace tandem {
 
 Schedule::Schedule(const KernelSignature& signature)
     : signature_(signature), firstStep_(signature.inputs.size() + signature.scalars.size()) {
@@ -151,4 +151,4 @@ std::vector<std::size_t> Schedule::handedOn(int stage, const std::vector<std::si
   return ids;
 }
 
-}  // namespace tandem::codegen
+}  // namespace tandem

@@ -8,7 +8,7 @@
 
 #include "runtime/kernel/kernel_signature.h"
 
-namespace tandem::codegen {
+namespace tandem {
 
 struct ValueFacts {
   DType dtype = DType::Float32;  // logical: a half type's values are held as float32
@@ -63,4 +63,4 @@ class Schedule {
   void findCarried();
 };
 
-}  // namespace tandem::codegen
+}  // namespace tandem
