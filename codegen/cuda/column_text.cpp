@@ -46,7 +46,7 @@ class ColumnLoops {
     b_.open("for (long long block = 0; block < blocks; ++block)");
     for (Running& r : running) r.lanes = b_.variable(r.combiner.type(), identity(b_, r.combiner).code).code;
     b_.statement(strcat("const long long to = here ? least(rows, (block + 1) * ", block_, ") : 0"));
-    b_.line("#pragma unroll 4");
+    b_.line("#pragma unroll 8");
     b_.open(strcat("for (long long r = block * ", block_, " + lane; r < to; r += ", lanes_, ")"));
     k_.enterRow(outer_, "r");
     b_.statement("const long long base = (row * rows + r) * n");
