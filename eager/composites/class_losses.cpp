@@ -1,7 +1,9 @@
 // Losses of class indices and of sets of classes.
 #include "eager/composites/losses.h"
 #include "eager/fusion.h"
+#include "eager/half_types.h"
 #include "eager/helpers.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 
 namespace tandem::ops {
@@ -20,9 +22,25 @@ Tensor expectedTarget(const Tensor& target, std::int64_t least, std::int64_t cla
   return expected(target, within(labels, least, classes - 1), what, labels);
 }
 
+/// log_softmax of `scores` at the classes `index`, with its bits: nothing of the size of the scores is written.
+Tensor logProbabilitiesAt(const Tensor& scores, std::int64_t dim, const Tensor& index) {
+  Tensor greatest;
+  Tensor total;
+  {
+    FusedScope fused(scores);
+    const Tensor wide = widened(inRowMajorOrder(scores));
+    greatest = amax(wide, Dims{dim}, true);
+    total = sum(exp_sub(wide, greatest), Dims{dim}, true);
+  }
+  const Tensor there = widened(gather(scores, dim, index));
+  return toDType(sub_log(there, greatest, total), scores.dtype());
+}
+
+/// `at`: what gives elements of x at class indices along a dim.
 Tensor nllLoss(const Tensor& x, const Tensor& target, const Tensor& weight, std::int64_t ignore,
-               std::string_view reduction) {
-  if (target.dtype() == DType::UInt8) return nllLoss(x, toDType(target, DType::Int64), weight, ignore, reduction);
+               std::string_view reduction,
+               Tensor (*at)(const Tensor& x, std::int64_t dim, const Tensor& index) = gather) {
+  if (target.dtype() == DType::UInt8) return nllLoss(x, toDType(target, DType::Int64), weight, ignore, reduction, at);
   if (target.dtype() != DType::Int64)
     fail("nll_loss: expected target dtype to be Long or Byte, but got ", dtypeClassName(target.dtype()));
   if (!isFloating(x.dtype()))
@@ -41,7 +59,7 @@ Tensor nllLoss(const Tensor& x, const Tensor& target, const Tensor& weight, std:
          dtypeName(weight.dtype()));
   Tensor safe = class_indices(target, x.size(classDim), ignore);
   Tensor counted = ne(target, ignore);
-  Tensor picked = neg(squeeze_dims(gather(x, classDim, unsqueeze(safe, classDim)), Dims{classDim}));
+  Tensor picked = neg(squeeze_dims(at(x, classDim, unsqueeze(safe, classDim)), Dims{classDim}));
   Tensor w = toDType(counted, x.dtype());
   if (weight.defined()) w = mul(weightOf(weight, safe), w);
   // where, not a product: an ignored element counts as nothing even if it is infinite.
@@ -66,6 +84,10 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight
     fail("cross_entropy: Expected floating point type for target with class probabilities, got ",
          dtypeClassName(target.dtype()));
   std::int64_t classDim = x.dim() == 1 ? 0 : 1;
+  // A gradient starts from all log-probabilities; the loss alone needs those of the target.
+  const bool differentiated = gradEnabled() && x.requiresGrad();
+  if (!isFloating(target.dtype()) && smoothing == 0 && !differentiated && isFloating(x.dtype()) && x.numel() > 0)
+    return nllLoss(x, target, weight, ignore, reduction, logProbabilitiesAt);
   Tensor logp = log_softmax(x, classDim);
   std::int64_t classes = x.size(classDim);
   Dims along(static_cast<std::size_t>(x.dim()), 1);
