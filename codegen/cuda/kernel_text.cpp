@@ -90,7 +90,7 @@ void halveLanes(TextBuilder& b, const Combiner& combiner, int lanes, const std::
 
 KernelText::KernelText(const KernelSignature& signature, const std::string& symbol)
     : signature(signature), schedule(signature), layout(signature), bases_(layout.operands),
-      frames_(signature.inputs.size()), values_(schedule.numValues()) {
+      frames_(signature.inputs.size()), carried_(schedule.numValues()), values_(schedule.numValues()) {
   b.line("// " + signature.text());
   const std::size_t size = signature.kind == KernelKind::List ? ListLayout::kSize : layout.size();
   b.statement(strcat("struct Args { long long at[", std::max<std::size_t>(size, 1), "]; }"));
@@ -187,6 +187,7 @@ std::string KernelText::offset(std::size_t k, const Names& outer, const std::str
 }
 
 void KernelText::enterRow(const Names& outer, const std::string& reduced) {
+  carried_.assign(carried_.size(), "");
   std::size_t frames = 0;
   for (std::size_t k = 0; k < signature.inputs.size(); ++k) {
     const bool framed = operand(k).access == Access::Framed;
@@ -288,31 +289,88 @@ void KernelText::computeConstants() {
   }
 }
 
-void KernelText::computeAt(const std::string& i, const std::vector<std::size_t>& ids) {
+const char* KernelText::typeThere(std::size_t id) const {
+  return id < signature.inputs.size() ? memoryType(id) : cudaType(computeType(schedule.value(id).dtype));
+}
+
+std::string KernelText::elementThere(std::size_t id, const std::string& i) {
+  if (id >= signature.inputs.size()) return strcat(carried_[id], "[", i, "]");
+  return operand(id).access == Access::Framed ? "(" + framedElement(id, i) + ")" : place(id, i);
+}
+
+Text KernelText::valueOf(std::size_t id, const std::string& element) {
+  if (id < signature.inputs.size()) return fromMemory(element, operand(id).dtype);
+  return b.let(computeType(schedule.value(id).dtype), element);
+}
+
+void KernelText::computeAt(const std::string& i, const std::vector<std::size_t>& ids, const Arrays& arrays,
+                           const std::string& at) {
   b.setIndex(indexBase_.empty() ? i : strcat("(", indexBase_, " + ", i, ")"));
   for (std::size_t id : ids) {
     if (schedule.isReduce(id)) continue;  // set by the loops
-    if (id >= signature.inputs.size()) {
+    if (!isRead(id))
       values_[id] = computeStep(id);
-    } else {
-      const bool framed = operand(id).access == Access::Framed;
-      values_[id] = fromMemory(framed ? "(" + framedElement(id, i) + ")" : place(id, i), operand(id).dtype);
-    }
+    else
+      values_[id] = valueOf(id, arrays.empty() ? elementThere(id, i) : strcat(arrays[id], "[", at, "]"));
   }
+}
+
+KernelText::Arrays KernelText::declareArrays(const std::vector<std::size_t>& ids, int each) {
+  Arrays arrays(values_.size());
+  for (std::size_t id : ids) {
+    if (!isRead(id)) continue;
+    arrays[id] = b.fresh("x");
+    b.statement(strcat(typeThere(id), " ", arrays[id], "[", each, "]"));
+  }
+  return arrays;
+}
+
+void KernelText::readInto(const Arrays& arrays, const std::vector<std::size_t>& ids, const std::string& at,
+                          const std::string& i) {
+  for (std::size_t id : ids)
+    if (isRead(id)) b.statement(strcat(arrays[id], "[", at, "] = ", elementThere(id, i)));
 }
 
 void KernelText::storeOutput(std::size_t o, const std::string& i) {
   b.statement(strcat(place(signature.inputs.size() + o, i), " = ", toMemory(o)));
 }
 
-std::vector<std::size_t> KernelText::behind(const std::vector<std::size_t>& outputs) const {
-  std::vector<std::size_t> targets;
-  for (std::size_t o : outputs) targets.push_back(signature.outputs[o].value);
-  return schedule.varyingBehind(targets);
+void KernelText::carryIn(std::size_t id, std::string row) { carried_[id] = std::move(row); }
+
+std::vector<std::size_t> KernelText::behind(const std::vector<std::size_t>& targets) const {
+  std::vector<std::size_t> known;
+  for (std::size_t id = schedule.firstStep(); id < carried_.size(); ++id)
+    if (!carried_[id].empty()) known.push_back(id);
+  std::vector<std::size_t> ids = schedule.varyingBehind(targets, known);
+  std::erase_if(known, [&](std::size_t id) {
+    const auto starts = [&](std::size_t from) {
+      return !isRead(from) && std::ranges::find(signature.steps[from - schedule.firstStep()].operands, id) !=
+                                  signature.steps[from - schedule.firstStep()].operands.end();
+    };
+    return std::ranges::find(targets, id) == targets.end() && std::ranges::none_of(ids, starts);
+  });
+  ids.insert(ids.end(), known.begin(), known.end());
+  std::ranges::sort(ids);
+  return ids;
 }
 
-int KernelText::widthFor(const std::vector<std::size_t>& outputs) {
-  const std::vector<std::size_t> ids = behind(outputs);
+std::vector<std::size_t> KernelText::behind(const std::vector<Place>& places) const {
+  std::vector<std::size_t> targets;
+  for (const Place& place : places) targets.push_back(place.value);
+  return behind(targets);
+}
+
+std::vector<KernelText::Place> KernelText::placesOf(const std::vector<std::size_t>& outputs) const {
+  std::vector<Place> places;
+  for (std::size_t o : outputs) {
+    const std::size_t k = signature.inputs.size() + o;
+    places.push_back({signature.outputs[o].value, memoryType(k), bases_[k], o});
+  }
+  return places;
+}
+
+int KernelText::widthOf(const std::vector<Place>& places) {
+  const std::vector<std::size_t> ids = behind(places);
   std::size_t widest = 1;
   bool whole = true;
   auto take = [&](std::size_t k) {
@@ -320,9 +378,17 @@ int KernelText::widthFor(const std::vector<std::size_t>& outputs) {
     whole = whole && isUnit(k);
   };
   for (std::size_t id : ids) {
-    if (id < signature.inputs.size()) take(id);
+    if (id < signature.inputs.size())
+      take(id);
+    else if (isRead(id))
+      widest = std::max(widest, itemSize(computeType(schedule.value(id).dtype)));
   }
-  for (std::size_t o : outputs) take(signature.inputs.size() + o);
+  for (const Place& place : places) {
+    if (place.output)
+      take(signature.inputs.size() + *place.output);
+    else
+      widest = std::max(widest, itemSize(computeType(schedule.value(place.value).dtype)));
+  }
   // Neighbouring threads should touch neighbouring elements of memory that is not contiguous.
   if (!whole) return 1;
   const std::size_t cost = this->cost(ids);
@@ -330,6 +396,11 @@ int KernelText::widthFor(const std::vector<std::size_t>& outputs) {
   int width = std::max(static_cast<int>(16 / widest), kLeastWidth);
   while (width > kLeastWidth && cost * static_cast<std::size_t>(width) > kMostUnrolled) width /= 2;
   return width;
+}
+
+bool KernelText::readsWide(const std::vector<std::size_t>& ids) const {
+  return std::ranges::any_of(
+      ids, [&](std::size_t id) { return id < signature.inputs.size() && itemSize(operand(id).dtype) >= 4; });
 }
 
 // Written for nothing but to be counted.
@@ -343,49 +414,52 @@ std::size_t KernelText::cost(const std::vector<std::size_t>& ids) {
   return count;
 }
 
-void KernelText::computeAndStore(const std::vector<std::size_t>& outputs, const std::string& i,
-                                 const std::string& count, int width) {
-  const std::vector<std::size_t> ids = behind(outputs);
+void KernelText::computeInto(const std::vector<Place>& places, const std::string& i, const std::string& count,
+                             int width, From from) {
+  const std::vector<std::size_t> ids = behind(places);
+  auto inMemory = [&](const Place& place) {
+    return place.output ? toMemory(*place.output) : values_[place.value].code;
+  };
   if (width == 1) {
     computeAt(i, ids);
-    for (std::size_t o : outputs) storeOutput(o, i);
+    for (const Place& place : places) {
+      if (place.output)
+        storeOutput(*place.output, i);
+      else
+        b.statement(strcat(place.row, "[", i, "] = ", values_[place.value].code));
+    }
     return;
   }
   // Through arrays in registers: all loads before the body, all stores behind it.
-  std::vector<std::size_t> inputs;
+  std::vector<std::size_t> read;
   for (std::size_t id : ids) {
-    if (id < signature.inputs.size()) inputs.push_back(id);
+    if (isRead(id)) read.push_back(id);
   }
   std::string whole = strcat(count, " == ", width);
-  auto address = [&](std::size_t k) { return strcat(bases_[k], " + ", i); };
-  auto demand = [&](std::size_t k) { whole += strcat(" && aligned<", width, ">(", address(k), ")"); };
-  for (std::size_t k : inputs) demand(k);
-  for (std::size_t o : outputs) demand(signature.inputs.size() + o);
+  auto row = [&](std::size_t id) { return id < signature.inputs.size() ? bases_[id] : carried_[id]; };
+  auto demand = [&](const std::string& at) {
+    whole += strcat(" && aligned<", width, ">(", at, from == From::Row ? "" : " + " + i, ")");
+  };
+  for (std::size_t id : read) demand(row(id));
+  for (const Place& place : places) demand(place.row);
   const std::string isWhole = b.fresh("whole");
   b.statement(strcat("const bool ", isWhole, " = ", whole));
-  Names read(signature.inputs.size());
-  for (std::size_t k : inputs) {
-    read[k] = b.fresh("x");
-    b.statement(strcat(memoryType(k), " ", read[k], "[", width, "]"));
-    b.statement(strcat("load<", width, ">(", read[k], ", ", address(k), ", ", count, ", ", isWhole, ")"));
-  }
-  Names written(outputs.size());
-  for (std::size_t j = 0; j < outputs.size(); ++j) {
+  const Arrays arrays = declareArrays(ids, width);
+  for (std::size_t id : read)
+    b.statement(strcat("load<", width, ">(", arrays[id], ", ", row(id), " + ", i, ", ", count, ", ", isWhole, ")"));
+  Names written(places.size());
+  for (std::size_t j = 0; j < places.size(); ++j) {
     written[j] = b.fresh("y");
-    b.statement(strcat(memoryType(signature.inputs.size() + outputs[j]), " ", written[j], "[", width, "]"));
+    b.statement(strcat(places[j].type, " ", written[j], "[", width, "]"));
   }
   b.line("#pragma unroll");
   b.open(strcat("for (int e = 0; e < ", width, "; ++e)"));
-  b.setIndex(indexBase_.empty() ? strcat("(", i, " + e)") : strcat("(", indexBase_, " + ", i, " + e)"));
-  for (std::size_t id : ids) {
-    if (schedule.isReduce(id)) continue;
-    values_[id] = id < signature.inputs.size() ? fromMemory(read[id] + "[e]", operand(id).dtype) : computeStep(id);
-  }
-  for (std::size_t j = 0; j < outputs.size(); ++j) b.statement(strcat(written[j], "[e] = ", toMemory(outputs[j])));
+  computeAt(strcat("(", i, " + e)"), ids, arrays, "e");
+  for (std::size_t j = 0; j < places.size(); ++j) b.statement(strcat(written[j], "[e] = ", inMemory(places[j])));
   b.close();
-  for (std::size_t j = 0; j < outputs.size(); ++j)
-    b.statement(strcat("store<", width, ">(", written[j], ", ", address(signature.inputs.size() + outputs[j]), ", ",
-                       count, ", ", isWhole, ")"));
+  for (std::size_t j = 0; j < places.size(); ++j)
+    b.statement(
+        strcat("store<", width, ">(", written[j], ", ", places[j].row, " + ", i, ", ", count, ", ", isWhole, ")"));
 }
 
 }  // namespace tandem::codegen::cuda

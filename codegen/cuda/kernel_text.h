@@ -7,12 +7,14 @@
 // Which threads take which units follows from the launch (runtime/device/cuda/launch_shape.h); any launch of the shape
 // that a kernel's kind has gives the same bits:
 //   elementwise and rows without reductions   threads along x, in strides of the grid
-//   rows with reductions, Partial             x: warps of one row (a block of a row), y: rows, in strides of the grid
+//   rows with reductions, Partial             x: warps of one row (a block of a row), y: rows, in strides of the grid;
+//                                             what shared memory there is besides (row_text.cpp)
 //   Column                                    x: 32 columns, y: the lanes of the order
 //   Short                                     x: 32 rows, y: eight threads of a row
 //   List                                      as the kernel of an entry, and entries along the grid's y
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,13 +57,37 @@ class KernelText {
   void setValue(std::size_t id, Text value) { values_[id] = std::move(value); }
   [[nodiscard]] const Text& value(std::size_t id) const { return values_[id]; }
 
-  /// Computes varying values (from Schedule::varyingBehind) at inner index `i`, reading inputs one element each.
-  void computeAt(const std::string& i, const std::vector<std::size_t>& ids);
+  /// Where the row of input k begins, which does not lie in a frame.
+  [[nodiscard]] const std::string& row(std::size_t k) const { return bases_[k]; }
+  /// Has input k be read from `row` instead, and a varying value be read from there instead of computed, until the next
+  /// row is entered.
+  void readFrom(std::size_t k, std::string row) { bases_[k] = std::move(row); }
+  void carryIn(std::size_t id, std::string row);
+  /// The varying values that `targets` depend on and that are computed or read for them, in order.
+  [[nodiscard]] std::vector<std::size_t> behind(const std::vector<std::size_t>& targets) const;
+  /// Is a value of `behind` read where it is, as inputs are?
+  [[nodiscard]] bool isRead(std::size_t id) const { return id < signature.inputs.size() || !carried_[id].empty(); }
+  /// Computes varying values (from `behind`) at inner index `i`, reading inputs one element each, or having read them:
+  /// where several are read before any is computed of, they are in arrays, by value.
+  using Arrays = std::vector<std::string>;
+  void computeAt(const std::string& i, const std::vector<std::size_t>& ids, const Arrays& arrays = {},
+                 const std::string& at = "");
+  Arrays declareArrays(const std::vector<std::size_t>& ids, int each);
+  void readInto(const Arrays& arrays, const std::vector<std::size_t>& ids, const std::string& at, const std::string& i);
   /// Stores output number `o` at inner index `i`.
   void storeOutput(std::size_t o, const std::string& i);
-  /// Computes and stores `outputs` at elements [i, i + count) of the row, `width` of them at most.
+  /// Computes and stores `outputs` at elements [i, i + count) of the row, `width` of them at most. Where i is a
+  /// multiple of the width, how rows lie tells how the elements do.
+  enum class From : std::uint8_t { Anywhere, Row };
   void computeAndStore(const std::vector<std::size_t>& outputs, const std::string& i, const std::string& count,
-                       int width);
+                       int width, From from = From::Anywhere) {
+    computeInto(placesOf(outputs), i, count, width, from);
+  }
+  /// The same of a varying value, into `row`.
+  void computeAndCarry(std::size_t id, const std::string& row, const std::string& i, const std::string& count,
+                       int width) {
+    computeInto({{id, cudaType(computeType(schedule.value(id).dtype)), row}}, i, count, width, From::Row);
+  }
   /// For loops that move elements themselves: what an element of operand k is in memory, where its row begins, the
   /// value of what was there, and what is there for output `o`.
   [[nodiscard]] const char* memoryType(std::size_t k) const;
@@ -69,7 +95,10 @@ class KernelText {
   Text fromMemory(const std::string& memory, DType t);
   std::string toMemory(std::size_t o);
   /// How many elements of these outputs a thread best takes at once.
-  int widthFor(const std::vector<std::size_t>& outputs);
+  int widthFor(const std::vector<std::size_t>& outputs) { return widthOf(placesOf(outputs)); }
+  int widthToCarry(std::size_t id) { return widthOf({{id, cudaType(computeType(schedule.value(id).dtype)), ""}}); }
+  /// Do these read elements of 4 bytes or more?
+  [[nodiscard]] bool readsWide(const std::vector<std::size_t>& ids) const;
   /// How many statements the computation of `ids` at a point takes.
   std::size_t cost(const std::vector<std::size_t>& ids);
   /// The linear index of inner index 0 of the row, for bodies that know their place.
@@ -91,7 +120,22 @@ class KernelText {
   [[nodiscard]] std::string place(std::size_t k, const std::string& i) const;
   std::string framedElement(std::size_t k, const std::string& i);
   Text computeStep(std::size_t id);
-  std::vector<std::size_t> behind(const std::vector<std::size_t>& outputs) const;
+  /// What elements of a value that is read are where they lie, and one of them.
+  [[nodiscard]] const char* typeThere(std::size_t id) const;
+  std::string elementThere(std::size_t id, const std::string& i);
+  Text valueOf(std::size_t id, const std::string& element);
+  /// Where the elements of a row of a value go: an output's, or an array of their own.
+  struct Place {
+    std::size_t value;
+    std::string type;
+    std::string row;
+    std::optional<std::size_t> output{};
+  };
+  std::vector<Place> placesOf(const std::vector<std::size_t>& outputs) const;
+  std::vector<std::size_t> behind(const std::vector<Place>& places) const;
+  int widthOf(const std::vector<Place>& places);
+  void computeInto(const std::vector<Place>& places, const std::string& i, const std::string& count, int width,
+                   From from);
 
   std::string indexBase_;
   std::vector<std::string> bases_;  // of operands, where the row is
@@ -99,6 +143,7 @@ class KernelText {
     std::string place, count, elsewhere;
   };
   std::vector<Frame> frames_;
+  std::vector<std::string> carried_;  // of values, where they are read
   std::vector<Text> values_;
 };
 

@@ -3,10 +3,6 @@
 
 // Half types are kept as their bits.
 static __device__ inline float bfloatValue(unsigned short h) { return __int_as_float((int)((unsigned)h << 16)); }
-static __device__ inline unsigned short bfloatBits(float x) {
-  const unsigned b = (unsigned)__float_as_int(x);
-  return (unsigned short)(x != x ? b >> 16 | 0x40u : (b + 0x7fffu + (b >> 16 & 1u)) >> 16);
-}
 #ifdef __CUDA_ARCH__
 static __device__ inline float halfValue(unsigned short h) {
   float x;
@@ -18,7 +14,17 @@ static __device__ inline unsigned short halfBits(float x) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
   return h;
 }
+// The instruction has one NaN; a copy keeps which it is.
+static __device__ inline unsigned short bfloatBits(float x) {
+  unsigned short h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return x != x ? (unsigned short)((unsigned)__float_as_int(x) >> 16 | 0x40u) : h;
+}
 #else
+static __device__ inline unsigned short bfloatBits(float x) {
+  const unsigned b = (unsigned)__float_as_int(x);
+  return (unsigned short)(x != x ? b >> 16 | 0x40u : (b + 0x7fffu + (b >> 16 & 1u)) >> 16);
+}
 static __device__ inline float halfValue(unsigned short h) {
   const unsigned magnitude = h & 0x7fffu, sign = (unsigned)(h & 0x8000u) << 16;
   if (magnitude >= 0x7c00u) return __int_as_float((int)(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13));
@@ -63,6 +69,8 @@ static __device__ inline long long divide(long long a, long long b) {
   return ((a | b) >> 32) == 0 ? (long long)((unsigned)a / (unsigned)b) : a / b;
 }
 static __device__ inline long long least(long long a, long long b) { return a < b ? a : b; }
+static __device__ inline int least(int a, int b) { return a < b ? a : b; }
+static __device__ inline long long least(long long a, int b) { return a < b ? a : b; }
 
 // N elements that lie side by side, read and written 16 bytes at a time where they are aligned so (`whole`), and as far
 // as there are any.
@@ -95,6 +103,57 @@ static __device__ inline void store(const T (&from)[N], T* to, long long count, 
 template <int N, class T>
 static __device__ inline bool aligned(const T* p) {
   return ((unsigned long long)p & ((sizeof(T) * N < 16 ? sizeof(T) * N : 16) - 1)) == 0;
+}
+
+// Shared memory that a launch gives on top of what a kernel has: bytes. What the kernel of a row keeps there is copied
+// while its threads go on, until they wait for what they copied themselves.
+#ifdef __CUDA_ARCH__
+static __device__ inline unsigned dynamicShared() {
+  unsigned bytes;
+  asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+  return bytes;
+}
+template <int N>
+static __device__ inline void copyLater(void* to, const void* from) {
+  const unsigned there = (unsigned)__cvta_generic_to_shared(to);
+  if (N == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(there), "l"(__cvta_generic_to_global(from)));
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(there), "l"(__cvta_generic_to_global(from)), "n"(N));
+}
+static __device__ inline void waitForCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+#else
+static __device__ inline unsigned dynamicShared() { return sizeOfDynamicShared(); }
+template <int N>
+static __device__ inline void copyLater(void* to, const void* from) {
+  for (int i = 0; i < N / 2; ++i) ((unsigned short*)to)[i] = ((const unsigned short*)from)[i];
+}
+static __device__ inline void waitForCopies() {}
+#endif
+// A thread's part of n elements, of which the first stands at a line of 16 bytes in shared memory: whole lines where
+// they are lines in memory, too.
+template <class T>
+static __device__ inline void keep(T* to, const T* from, int n, int thread, int threads) {
+  int i = 0;
+  if (((unsigned long long)from & 15) == 0) {
+    const int each = 16 / sizeof(T);
+    i = n / each * each;
+#pragma unroll 4
+    for (int k = thread * each; k < i; k += threads * each) copyLater<16>(to + k, from + k);
+  } else if (sizeof(T) < 4 && ((unsigned long long)from & 3) == 0) {
+    const int each = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
+    i = n / each * each;
+#pragma unroll 1
+    for (int k = thread * each; k < i; k += threads * each) copyLater<4>(to + k, from + k);
+  }
+  i += thread;
+#pragma unroll 1
+  for (; i < n; i += threads) {
+    if (sizeof(T) >= 4)
+      copyLater<(sizeof(T) < 4 ? 4 : sizeof(T))>(to + i, from + i);
+    else
+      to[i] = from[i];
+  }
 }
 
 // The value of another lane of the warp; narrow types travel as int.

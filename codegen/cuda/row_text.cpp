@@ -2,10 +2,18 @@
 // lanes are those of a warp, a block of 4096 elements is a warp's work, and lanes combine by shuffles. The warps of a
 // row take its blocks in rounds of 32, whose partial results they exchange through shared memory; every warp then does
 // levels 2 and 3 for itself, so that all have the result.
+//
+// Of rows that several passes read there are three texts in a kernel: of short ones, whose elements stay in registers,
+// of those that find room in shared memory (runtime/device/cuda/kept_rows.h), which all threads bring there at first,
+// and of others, which each pass reads. Elementwise work is done by all threads of a row, and what is dear is done
+// once: before the one warp of a block adds up such values they are written where what they are made of was.
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "codegen/cuda/kernel_text.h"
 #include "runtime/base/error.h"
+#include "runtime/device/cuda/kept_rows.h"
 #include "runtime/device/cuda/launch_shape.h"
 
 namespace tandem::codegen::cuda {
@@ -14,6 +22,9 @@ namespace {
 
 /// Of bodies of so few statements several elements are on their way at once: they wait for memory.
 constexpr std::size_t kCheapBody = 60;
+constexpr std::size_t kCheapest = 6;
+/// What takes so many statements is kept rather than computed again, where its operands are kept.
+constexpr std::size_t kWorthCarrying = 12;
 
 class RowLoops {
  public:
@@ -69,22 +80,52 @@ class RowLoops {
     declareRows();
     b_.statement("const long long blocks = (n + 4095) / 4096");
     b_.statement("const bool several = blocks > 1 || warps > 1");
+    kept_ = tandem::cuda::keptInputs(k_.signature, schedule_);
+    if (kept_.empty()) return writeEachRow(reduces);
+    // Written once to see which values are carried, as these need their areas.
+    const TextBuilder before = b_;
+    where_ = Where::Shared;
+    declareAreas();
+    writeEachRow(reduces);
+    b_ = before;
+    declareAreas();
+    std::string condition = "given != 0";
+    for (const std::string& moves : carrying_) condition += " && " + moves;
+    b_.open(strcat("if (", condition, ")"));
+    writeEachRow(reduces);
+    b_.close();
+    where_ = Where::Registers;
+    b_.open(strcat("else if (n <= ", tandem::cuda::kShortestKept - 1, ")"));
+    writeEachRow(reduces);
+    b_.close();
+    where_ = Where::Memory;
+    b_.open("else");
+    writeEachRow(reduces);
+    b_.close();
+  }
+
+  void writeEachRow(bool reduces) {
     b_.open("for (long long row = begin + (long long)blockIdx.x * blockDim.y + threadIdx.y; row < end; row += (long "
             "long)gridDim.x * blockDim.y)");
     k_.enterRow(k_.splitOuter("row"), "");
     b_.statement("const long long base = row * n");
     k_.setIndexBase("base");
+    if (where_ == Where::Shared) keepRow();
+    if (where_ == Where::Registers) readRow();
     for (int stage = 0; stage < schedule_.stages(); ++stage) {
       k_.computeUniform(stage);
-      if (!schedule_.reductions(stage).empty()) {
+      if (where_ == Where::Registers) {
+        writeInRegisters(stage);
+      } else if (!schedule_.reductions(stage).empty()) {
+        if (where_ == Where::Shared) carryOn(stage);
         writeReductions(stage);
       } else if (stage == schedule_.storeStage()) {
         writePass(stage);
       }
     }
+    // What is kept of the row, and an input of one element a row, may be overwritten: all threads have read it by then.
+    if (where_ == Where::Shared || (storesRowResults() && !reduces)) barrier();
     if (storesRowResults()) {
-      // An input of one element a row may be overwritten: all threads have read it by then.
-      if (!reduces) barrier();
       b_.open("if (threadIdx.x == 0)");
       for (std::size_t o = 0; o < k_.signature.outputs.size(); ++o) {
         if (k_.signature.outputs[o].operand.access == Access::Zero) k_.storeOutput(o, "0");
@@ -92,6 +133,166 @@ class RowLoops {
       b_.close();
     }
     b_.close();
+  }
+
+  // ---- rows that are kept in shared memory (kept_rows.h)
+
+  /// Of an input: whether rows of it are kept, where, and where what is computed of them has room.
+  struct Area {
+    std::size_t input;
+    std::string moves, row, room;
+    std::optional<std::size_t> carried{};  // the value that is there instead of the row, or in its room
+  };
+  void declareAreas() {
+    areas_.clear();
+    b_.statement("extern __shared__ __align__(16) unsigned char shared[]");
+    b_.statement("const unsigned given = dynamicShared()");
+    b_.statement("unsigned char* area = shared + given / blockDim.y * threadIdx.y");
+    for (const tandem::cuda::KeptInput& kept : kept_) {
+      const std::size_t k = kept.input;
+      Area area{k, b_.fresh("moves"), b_.fresh("kept"), ""};
+      std::string strides;
+      for (int d = 0; d < k_.layout.outerRank; ++d)
+        strides += strcat(d == 0 ? "" : " | ", KernelText::argument(k_.layout.outerStride(k, d)));
+      b_.statement(strcat("const bool ", area.moves, " = given != 0 && (", strides, ") != 0"));
+      b_.statement(strcat(k_.memoryType(k), "* const ", area.row, " = (", k_.memoryType(k), "*)area"));
+      b_.line(strcat("if (", area.moves, ") area += (n * ", kept.bytes, " + 15) / 16 * 16;"));
+      if (kept.room > 0) {
+        area.room = b_.fresh("room");
+        b_.statement(strcat("unsigned char* const ", area.room, " = area"));
+        b_.line(strcat("if (", area.moves, ") area += (n * ", kept.room, " + 15) / 16 * 16;"));
+      }
+      areas_.push_back(std::move(area));
+    }
+  }
+
+  /// Brings the row there.
+  void keepRow() {
+    for (Area& area : areas_) {
+      area.carried.reset();
+      const std::string row = k_.row(area.input);
+      b_.line(strcat("if (", area.moves, ") keep(", area.row, ", ", row, ", (int)n, threadIdx.x, blockDim.x);"));
+      const std::string from = b_.fresh("from");
+      b_.statement(strcat("const ", k_.memoryType(area.input), "* const ", from, " = ", area.moves, " ? ", area.row,
+                          " : ", row));
+      k_.readFrom(area.input, from);
+    }
+    b_.statement("waitForCopies()");
+    barrier();
+  }
+
+  [[nodiscard]] std::vector<std::size_t> targetsBehind(int stage) const {
+    std::vector<std::size_t> targets;
+    for (int later = stage + 1; later < schedule_.stages(); ++later) {
+      for (std::size_t id : schedule_.targets(later)) targets.push_back(id);
+    }
+    return targets;
+  }
+  /// The dearest of these values that the pass of the stage computes, if one is dear.
+  std::optional<std::size_t> dearestOf(int stage, const std::vector<std::size_t>& among) {
+    std::optional<std::size_t> dearest;
+    std::size_t cost = kWorthCarrying;
+    for (std::size_t id : k_.behind(schedule_.targets(stage))) {
+      if (k_.isRead(id) || !isFloating(schedule_.value(id).dtype)) continue;
+      if (std::ranges::find(among, id) == among.end()) continue;
+      if (const std::size_t own = k_.cost(k_.behind(std::vector<std::size_t>{id})); own >= cost) {
+        dearest = id;
+        cost = own;
+      }
+    }
+    return dearest;
+  }
+
+  /// Before the pass of a stage: a value that it is computed of, later passes, too, if there is such a one, and that is
+  /// dear, is computed by all threads and takes the place of what it is computed from, where nothing else needs that.
+  void carryOn(int stage) {
+    const std::vector<std::size_t> later = targetsBehind(stage);
+    std::optional<std::size_t> dearest = dearestOf(stage, k_.behind(later));
+    if (!dearest) dearest = dearestOf(stage, k_.behind(schedule_.targets(stage)));
+    if (!dearest) return;
+    const DType type = computeType(schedule_.value(*dearest).dtype);
+    std::vector<std::size_t> targets = later;
+    for (std::size_t id : schedule_.targets(stage)) targets.push_back(id);
+    k_.carryIn(*dearest, "there");
+    const std::vector<std::size_t> needed = k_.behind(targets);
+    k_.carryIn(*dearest, "");
+    const auto isNeeded = [&](std::size_t id) { return std::ranges::find(needed, id) != needed.end(); };
+    for (Area& area : areas_) {
+      const std::size_t bytes = area.room.empty() ? itemSize(k_.operand(area.input).dtype) : 4;
+      if (bytes != itemSize(type) || (area.carried && isNeeded(*area.carried))) continue;
+      if (area.room.empty() && isNeeded(area.input)) continue;
+      const std::string row = b_.fresh("carried");
+      b_.statement(strcat(cudaType(type), "* const ", row, " = (", cudaType(type), "*)",
+                          area.room.empty() ? area.row : area.room));
+      const int width = k_.widthToCarry(*dearest);
+      openPass(width);
+      k_.computeAndCarry(*dearest, row, "i", "count", width);
+      b_.close();
+      barrier();
+      if (area.carried) k_.carryIn(*area.carried, "");
+      k_.carryIn(*dearest, row);
+      area.carried = dearest;
+      carrying_.insert(area.moves);
+      return;
+    }
+  }
+
+  // ---- rows that are kept in registers: eight elements a lane
+
+  static constexpr int kEach = static_cast<int>((tandem::cuda::kShortestKept - 1) / kTrailingLanes);
+  void openRegisters() {
+    b_.line("#pragma unroll");
+    b_.open(strcat("for (int u = 0; u < ", kEach, "; ++u)"));
+    b_.statement("const long long i = lane + 32 * u");
+  }
+  void openWithin() { b_.open("if (32 * u < rest)"); }
+  void readRow() {
+    std::vector<std::size_t> ids = schedule_.varyingBehind(targetsBehind(-1));
+    std::erase_if(ids, [&](std::size_t id) { return !k_.isRead(id); });
+    row_ = k_.declareArrays(ids, kEach);
+    b_.statement("const int rest = (int)n - lane");
+    openRegisters();
+    for (std::size_t id : ids) b_.statement(row_[id] + "[u] = 0");
+    openWithin();
+    k_.readInto(row_, ids, "u", "i");
+    b_.close();
+    b_.close();
+  }
+  void writeInRegisters(int stage) {
+    std::vector<Running> running = reductionsOf(k_, stage);
+    const std::vector<std::size_t> targets = schedule_.targets(stage);
+    if (targets.empty()) return;
+    const std::vector<std::size_t> ids = k_.behind(targets);
+    startLanes(running);
+    const std::optional<std::size_t> dearest = dearestOf(stage, k_.behind(targetsBehind(stage)));
+    const std::string carried = dearest ? b_.fresh("carried") : "";
+    if (dearest)
+      b_.statement(strcat(cudaType(computeType(schedule_.value(*dearest).dtype)), " ", carried, "[", kEach, "]"));
+    // All eight are computed of, so that their computations overlap.
+    openRegisters();
+    k_.computeAt("i", ids, row_, "u");
+    if (dearest) b_.statement(strcat(carried, "[u] = ", k_.value(*dearest).code));
+    openWithin();
+    combine(running);
+    for (std::size_t o : schedule_.outputs(stage)) k_.storeOutput(o, "i");
+    b_.close();
+    b_.close();
+    if (dearest) {
+      k_.carryIn(*dearest, carried);
+      row_[*dearest] = carried;
+    }
+    for (Running& r : running) {
+      halve(r.lanes, r);
+      r.total = b_.let(r.combiner.type(), strcat("n > 0 ? ", r.lanes, " : ", ofNothing(b_, r.combiner).code)).code;
+    }
+    finish(k_, running);
+  }
+  /// The values that reductions are of into their lanes.
+  void combine(const std::vector<Running>& running) {
+    for (const Running& r : running) {
+      const Text lanes{r.lanes, r.combiner.type()};
+      b_.assign(r.lanes, r.combiner.combine(b_, lanes, r.combiner.enter(b_, k_.value(r.operand))));
+    }
   }
 
   void writePartial() {
@@ -142,11 +343,15 @@ class RowLoops {
   void writePass(int stage) {
     const std::vector<std::size_t> outputs = schedule_.outputs(stage);
     const int width = k_.widthFor(outputs);
+    openPass(width);
+    k_.computeAndStore(outputs, "i", "count", width, KernelText::From::Row);
+    b_.close();
+  }
+  /// All threads of the row over its elements: counted in 64 bits, as compilers write whole lines at such places only.
+  void openPass(int width) {
     b_.open(strcat("for (long long i = (long long)threadIdx.x * ", width, "; i < n; i += (long long)blockDim.x * ",
                    width, ")"));
-    b_.statement(strcat("const long long count = least(n - i, ", width, ")"));
-    k_.computeAndStore(outputs, "i", "count", width);
-    b_.close();
+    b_.statement(strcat("const int count = (int)least(n - i, ", width, ")"));
   }
 
   /// What is kept for reductions of rows of several blocks: of level 3, and in shared memory the results of a round's.
@@ -160,8 +365,7 @@ class RowLoops {
       r.second = b_.variable(t, identity(b_, r.combiner).code).code;
       kept.third.push_back(b_.variable(t, identity(b_, r.combiner).code).code);
       r.total = b_.variable(t, ofNothing(b_, r.combiner).code).code;
-      kept.parts.push_back(b_.fresh("parts"));
-      b_.statement(strcat("__shared__ ", cudaType(t), " ", kept.parts.back(), "[", tandem::cuda::kMostRows, "][32]"));
+      kept.parts.push_back(startParts(r));
     }
     return kept;
   }
@@ -171,27 +375,29 @@ class RowLoops {
 
   void writeReductions(int stage) {
     std::vector<Running> running = reductionsOf(k_, stage);
+    if (where_ == Where::Shared) return writeFewBlocks(stage, running);
     const auto [third, parts] = startLevels(running);
     b_.open("for (long long round = 0; round < blocks; round += 32)");
     b_.open("for (long long block = round + warp; block < least(blocks, round + 32); block += warps)");
     startLanes(running);
     writeBlock(stage, running);
-    for (std::size_t k = 0; k < running.size(); ++k) {
-      const Running& r = running[k];
-      b_.line(strcat("if (!several) ", r.total, " = ", r.lanes, ";"));
-      b_.line(strcat("else if (lane == 0) ", parts[k], "[threadIdx.y][block - round] = ", r.lanes, ";"));
-    }
+    for (std::size_t k = 0; k < running.size(); ++k) keepPart(running[k], parts[k], "block - round");
     b_.close();
     b_.open("if (several)");
     barrier();
+    b_.open("if (blocks == 1)");
+    for (std::size_t k = 0; k < running.size(); ++k) b_.statement(strcat(running[k].total, " = ", parts[k], "[0]"));
+    b_.close();
+    b_.open("else");
     for (std::size_t k = 0; k < running.size(); ++k) {
       const Running& r = running[k];
-      const Text next = b_.let(r.combiner.type(), strcat("lane < blocks - round ? ", parts[k],
-                                                         "[threadIdx.y][lane] : ", identity(b_, r.combiner).code));
+      const Text next = b_.let(
+          r.combiner.type(), strcat("lane < blocks - round ? ", parts[k], "[lane] : ", identity(b_, r.combiner).code));
       b_.assign(r.second, r.combiner.combine(b_, {r.second, r.combiner.type()}, next));
     }
+    b_.close();
     barrier();
-    b_.open("if ((round + 32) % 4096 == 0 || round + 32 >= blocks)");
+    b_.open("if (blocks > 1 && ((round + 32) % 4096 == 0 || round + 32 >= blocks))");
     for (std::size_t k = 0; k < running.size(); ++k) {
       const Running& r = running[k];
       halve(r.second, r);
@@ -203,7 +409,7 @@ class RowLoops {
     b_.close();
     b_.close();
     b_.close();
-    b_.open("if (several && blocks > 0)");
+    b_.open("if (blocks > 1)");
     for (std::size_t k = 0; k < running.size(); ++k) {
       halve(third[k], running[k]);
       b_.assign(running[k].total, {third[k], running[k].combiner.type()});
@@ -212,21 +418,97 @@ class RowLoops {
     finish(k_, running);
   }
 
+  /// Of rows that are kept, which have a round of blocks at most: level 3 is of one value.
+  void writeFewBlocks(int stage, std::vector<Running>& running) {
+    std::vector<std::string> parts;
+    for (Running& r : running) {
+      r.total = b_.variable(r.combiner.type(), ofNothing(b_, r.combiner).code).code;
+      parts.push_back(startParts(r));
+    }
+    b_.open("for (int block = warp; block < blocks; block += warps)");
+    startLanes(running);
+    writeBlock(stage, running);
+    for (std::size_t k = 0; k < running.size(); ++k) keepPart(running[k], parts[k], "block");
+    b_.close();
+    b_.open("if (several)");
+    barrier();
+    for (std::size_t k = 0; k < running.size(); ++k) {
+      const Running& r = running[k];
+      b_.line(strcat("if (blocks == 1) ", r.total, " = ", parts[k], "[0];"));
+      b_.open("else if (blocks > 1)");
+      b_.statement(strcat(r.total, " = lane < blocks ? ", parts[k], "[lane] : ", identity(b_, r.combiner).code));
+      halve(r.total, r);
+      b_.close();
+    }
+    b_.close();
+    finish(k_, running);
+  }
+  std::string startParts(const Running& r) {
+    std::string parts = b_.fresh("parts");
+    b_.statement(strcat("__shared__ ", cudaType(r.combiner.type()), " ", parts, "[32]"));
+    return parts;
+  }
+  /// The result of a block, for all lanes of its row.
+  void keepPart(const Running& r, const std::string& parts, const std::string& at) {
+    b_.line(strcat("if (!several) ", r.total, " = ", r.lanes, ";"));
+    b_.line(strcat("else if (lane == 0) ", parts, "[", at, "] = ", r.lanes, ";"));
+  }
+
   /// Level 1 over `block` of the row: its partial result, in every lane. Also stores what the stage stores.
   void writeBlock(int stage, const std::vector<Running>& running) {
-    const std::vector<std::size_t> outputs = schedule_.outputs(stage);
-    const std::vector<std::size_t> ids = schedule_.varyingBehind(schedule_.targets(stage));
-    b_.statement("const long long to = least(n, (block + 1) * 4096)");
-    b_.line(strcat("#pragma unroll ", k_.cost(ids) <= kCheapBody ? 4 : 1));
-    b_.open("for (long long i = block * 4096 + lane; i < to; i += 32)");
-    k_.computeAt("i", ids);
-    for (const Running& r : running) {
-      const Text lanes{r.lanes, r.combiner.type()};
-      b_.assign(r.lanes, r.combiner.combine(b_, lanes, r.combiner.enter(b_, k_.value(r.operand))));
+    const std::vector<std::size_t> ids = k_.behind(schedule_.targets(stage));
+    const std::string index = where_ == Where::Shared ? "int" : "long long";
+    b_.statement(strcat("const ", index, " first = block * 4096"));
+    b_.statement(where_ == Where::Shared ? "const int count = least((int)n - first, 4096)"
+                                         : "const int count = (int)least(n - first, 4096)");
+    const std::size_t cost = k_.cost(ids);
+    // Of a kernel that keeps rows the text for others is short: it is compiled with it.
+    const bool shared = where_ == Where::Shared;
+    const bool once = !shared && !kept_.empty();
+    const int each = once || cost > kCheapBody ? 1 : shared || cost > kCheapest ? 4 : k_.readsWide(ids) ? 8 : 16;
+    b_.statement("int e = lane");
+    if (each > 1) {
+      b_.open(strcat("for (; e + ", 32 * (each - 1), " < count; e += ", 32 * each, ")"));
+      writeLane(stage, running, ids, each, true);
+      b_.close();
+      b_.open("if (e < count)");
+    } else {
+      if (cost <= kWorthCarrying) b_.line("#pragma unroll 4");
+      b_.open("for (; e < count; e += 32)");
     }
-    for (std::size_t o : outputs) k_.storeOutput(o, "i");
+    writeLane(stage, running, ids, each, false);
     b_.close();
     for (const Running& r : running) halve(r.lanes, r);
+  }
+
+  /// A lane takes `each` of its elements from the e-th of the block on, as far as there are any where not `all` are: it
+  /// reads them before it computes.
+  void writeLane(int stage, const std::vector<Running>& running, const std::vector<std::size_t>& ids, int each,
+                 bool all) {
+    const char* const index = where_ == Where::Shared ? "int" : "long long";
+    const KernelText::Arrays arrays = each > 1 ? k_.declareArrays(ids, each) : KernelText::Arrays();
+    const auto openEach = [&] {
+      b_.line("#pragma unroll");
+      b_.open(strcat("for (int u = 0; u < ", each, "; ++u)"));
+      b_.statement(strcat("const ", index, " i = first + e + 32 * u"));
+      if (!all) b_.open("if (e + 32 * u < count)");
+    };
+    const auto closeEach = [&] {
+      if (!all) b_.close();
+      b_.close();
+    };
+    if (each > 1) {
+      openEach();
+      k_.readInto(arrays, ids, "u", "i");
+      closeEach();
+      openEach();
+    } else {
+      b_.statement(strcat("const ", index, " i = first + e"));
+    }
+    k_.computeAt("i", ids, arrays, "u");
+    combine(running);
+    for (std::size_t o : schedule_.outputs(stage)) k_.storeOutput(o, "i");
+    if (each > 1) closeEach();
   }
 
   /// One value of the 32 lanes, in all of them: lane j with lane j + h, h = 16 ... 1.
@@ -242,6 +524,12 @@ class RowLoops {
   KernelText& k_;
   TextBuilder& b_;
   const Schedule& schedule_;
+  tandem::cuda::KeptInputs kept_;
+  std::vector<Area> areas_;
+  enum class Where : std::uint8_t { Memory, Shared, Registers };
+  Where where_ = Where::Memory;       // are the rows that are walked in what is being written?
+  KernelText::Arrays row_;            // of Registers, by value
+  std::set<std::string> carrying_{};  // of areas with carried values: whether they are there
 };
 
 }  // namespace

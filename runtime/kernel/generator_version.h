@@ -4,5 +4,5 @@
 #pragma once
 
 namespace tandem {
-inline constexpr const char* kGeneratorVersion = "16";
+inline constexpr const char* kGeneratorVersion = "17";
 }  // namespace tandem

@@ -45,23 +45,31 @@ func.func @half(%x: tensor<64xf16>, %y: tensor<64xf16>) {
 
 // -----
 
-// Along a row: a warp's 32 lanes are those of the order, element i goes to lane i mod 32, and they combine by halves. The
-// results of blocks of 4096 go through shared memory to the lanes of levels 2 and 3.
+// Along a row: a warp's 32 lanes are those of the order, element i goes to lane i mod 32, and they combine by halves.
+// Eight elements of a lane are read before the first is added. The results of blocks of 4096 go through shared memory to
+// the lanes of levels 2 and 3.
 // CHECK: // row1(f32:unit) { v1 = reduce sum f32 v0 }
 // CHECK: const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
 // CHECK: const long long blocks = (n + 4095) / 4096;
 // CHECK: for (long long round = 0; round < blocks; round += 32) {
 // CHECK: for (long long block = round + warp; block < least(blocks, round + 32); block += warps) {
 // CHECK: float [[A:v[0-9]+]] = (-0.0f);
-// CHECK: for (long long i = block * 4096 + lane; i < to; i += 32) {
+// CHECK: const int count = (int)least(n - first, 4096);
+// CHECK: for (; e + 224 < count; e += 256) {
+// CHECK: x{{[0-9]+}}[u] = row0[i];
 // CHECK: [[N:v[0-9]+]] = [[A]] + v{{[0-9]+}};
 // CHECK-NEXT: [[A]] = [[N]];
+// CHECK: if (e < count) {
+// CHECK: if (e + 32 * u < count) {
+// CHECK: if (e + 32 * u < count) {
+// CHECK: [[M:v[0-9]+]] = [[A]] + v{{[0-9]+}};
+// CHECK-NEXT: [[A]] = [[M]];
 // CHECK: for (int h = 16; h > 0; h /= 2) {
 // CHECK: const float [[O:v[0-9]+]] = shuffleDown([[A]], h);
 // CHECK-NEXT: const float [[H:v[0-9]+]] = [[A]] + [[O]];
 // CHECK: [[A]] = fromFirst([[A]]);
 // CHECK: if (warps > 1) __syncthreads(); else __syncwarp();
-// CHECK: if ((round + 32) % 4096 == 0 || round + 32 >= blocks) {
+// CHECK: if (blocks > 1 && ((round + 32) % 4096 == 0 || round + 32 >= blocks)) {
 // CHECK: if (lane == round / 4096 % 32) {
 // CHECK: if (threadIdx.x == 0) {
 // CHECK: func.func @row

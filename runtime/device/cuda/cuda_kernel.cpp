@@ -17,6 +17,7 @@ CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s)
   for (const KernelOutput& output : signature.outputs) dense &= output.operand.access == Access::Unit;
   splits = canSplitAsDim(signature);
   turns = canTurn(signature);
+  if (byRows) kept = keptInputs(signature, Schedule(signature));
 }
 
 CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s, const CudaModule& module,

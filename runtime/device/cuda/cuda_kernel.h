@@ -19,6 +19,7 @@
 
 #include "runtime/device/cuda/across.h"
 #include "runtime/device/cuda/driver.h"
+#include "runtime/device/cuda/kept_rows.h"
 #include "runtime/device/cuda/queue.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/target.h"
@@ -59,6 +60,8 @@ class CudaKernel final : public Kernel {
   bool splits = false;
   /// Is it one whose operands may lie across?
   bool turns = false;
+  /// What it can keep of its rows.
+  KeptInputs kept;
 
   [[nodiscard]] bool ready() const { return function_.load(std::memory_order_acquire) != nullptr; }
   [[nodiscard]] const Function& function() const {

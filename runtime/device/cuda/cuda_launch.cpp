@@ -21,7 +21,35 @@ constexpr std::int64_t kWaves = 8;
 // Columns, so few that their tiles leave multiprocessors idle, are cut from so many elements on.
 constexpr std::int64_t kLeastSplitElements = std::int64_t{1} << 17;
 
+// Of rows that are kept (kept_rows.h): a block takes several short ones up to so many bytes; warps of all rows that a
+// multiprocessor holds, and elements of a row for each of its warps.
+constexpr std::int64_t kKeptOfBlock = std::int64_t{40} << 10;
+constexpr std::int64_t kWarpsOfRows = 48;
+constexpr std::int64_t kLeastOfWarp = 512;
+
 std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// What rows may take of a multiprocessor.
+std::int64_t sharedOf(const GpuProperties& p) {
+  return static_cast<std::int64_t>(std::max(p.sharedMemoryPerMultiprocessor, p.sharedMemoryPerBlockOptin));
+}
+
+/// What a launch keeps of a row: bytes, and of the rest of a block at most; 0 bytes where it keeps nothing. Such a row
+/// has a round of blocks at most.
+struct Kept {
+  std::int64_t bytes = 0;
+  std::int64_t beside = 0;
+};
+Kept keptRow(const CudaKernel& kernel, const std::int64_t* args) {
+  Kept kept;
+  if (args[kernel.layout.innerSize()] < kShortestKept) return kept;
+  for (const KeptInput& input : kernel.kept) kept.bytes += keptBytes(input, kernel.layout, args);
+  if (kept.bytes == 0) return kept;
+  kept.beside = besideKept(kernel.signature);
+  const auto most = static_cast<std::int64_t>(kernel.gpu.properties().sharedMemoryPerBlockOptin);
+  if (kept.bytes + kept.beside > most || rowBlocks(args[kernel.layout.innerSize()]) > kTrailingLanes) return {};
+  return kept;
+}
 
 /// At most as many blocks as keep the device busy; the kernel strides over the rest.
 unsigned gridOf(const CudaKernel& kernel, std::int64_t blocks, unsigned threads) {
@@ -179,11 +207,19 @@ Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const Launc
   }
   if (kernel.byRows) {
     const bool isBlock = kernel.signature.kind == KernelKind::Partial;
-    const auto warps =
-        isBlock || n <= kTrailingBlock ? 1U : static_cast<unsigned>(std::min<std::int64_t>(rowBlocks(n), kMostWarps));
-    const unsigned rows = warps > 1 ? 1 : n <= 1024 ? kMostRows : kMostRows / 2;
-    grid.threads = {kWarp * warps, rows, 1};
-    grid.blocks[0] = gridOf(kernel, ceilDiv(units, rows), kWarp * warps * rows);
+    const auto [kept, beside] = keptRow(kernel, args);
+    auto warps = isBlock ? 1 : std::clamp<std::int64_t>(rowBlocks(n), 1, kMostWarps);
+    auto rows = warps > 1 ? 1 : n <= 1024 ? kMostRows : kMostRows / 2;
+    if (kept > 0) {
+      rows = n <= 1024 ? std::clamp<std::int64_t>(kKeptOfBlock / kept, 1, kMostRows) : 1;
+      const std::int64_t held = std::max<std::int64_t>(sharedOf(kernel.gpu.properties()) / (kept + beside), 1);
+      if (rows == 1)
+        warps = std::clamp(std::min(ceilDiv(kWarpsOfRows, held), ceilDiv(n, kLeastOfWarp)), warps,
+                           std::int64_t{kMostWarps});
+      grid.sharedBytes = static_cast<unsigned>(rows * kept);
+    }
+    grid.threads = {kWarp * static_cast<unsigned>(warps), static_cast<unsigned>(rows), 1};
+    grid.blocks[0] = gridOf(kernel, ceilDiv(units, rows), grid.threads[0] * grid.threads[1]);
     return grid;
   }
   grid.threads = {kElementThreads, 1, 1};

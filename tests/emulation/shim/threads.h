@@ -157,6 +157,10 @@ inline void __trap(TANDEM_LINE) {
 }
 inline long long clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
 
+#pragma shim sizeOfDynamicShared
+// What a kernel reads in a register of its own on a GPU.
+inline unsigned sizeOfDynamicShared() { return tandem::emulation::machine.dynamicSharedBytes; }
+
 #pragma shim __ld __st
 namespace tandem::emulation {
 template <class T>

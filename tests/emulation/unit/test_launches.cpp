@@ -124,6 +124,24 @@ TEST(Launches, HaveTheShapesThatKernelsAreWrittenFor) {
   EXPECT_EQ(shape(row, 100, 4096).threads, (Threads{32, 4, 1}));
   EXPECT_EQ(shape(row, 100, 4097).threads, (Threads{64, 1, 1}));
   EXPECT_EQ(shape(row, 100, 1000000).threads, (Threads{512, 1, 1}));
+  // Of rows that several passes read, what fits is kept in shared memory.
+  Build passes(KernelKind::Row, 1);
+  const std::uint16_t y = passes.input(kF32);
+  const std::uint16_t sum = passes.reduce(OpCode::sum, kF32, y);
+  passes.output(kF32, Access::Unit, passes.step(OpCode::mul, kF32, {y, sum}));
+  auto kept = [&](std::int64_t n, std::int64_t stride) {
+    Args args(passes.signature);
+    args.outer(0, 100).inner(n).operand(0, nullptr, 1, {stride}).operand(1, nullptr, 1, {n});
+    const auto& kernel = static_cast<const CudaKernel&>(*device().load(passes.signature));
+    return launchShape(kernel, args.data(), {100, n}).sharedBytes;
+  };
+  EXPECT_EQ(shape(row, 100, 4096).sharedBytes, 0U);
+  EXPECT_EQ(kept(256, 256), 0U);  // in registers
+  EXPECT_EQ(kept(1001, 1001), 8U * 4016);
+  EXPECT_EQ(kept(4097, 4097), 4U * 4100);
+  EXPECT_EQ(kept(50000, 50000), 4U * 50000);
+  EXPECT_EQ(kept(60000, 60000), 0U);
+  EXPECT_EQ(kept(4097, 0), 0U);  // one row for all
   Build flat(KernelKind::Row);
   const std::uint16_t x = flat.input(kF32);
   flat.output(kF32, Access::Unit, x);
