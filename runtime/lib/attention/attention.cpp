@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <cmath>
-#include <vector>
 
 #include "runtime/device/isa.h"
 #include "runtime/device/thread_pool.h"
@@ -33,20 +32,60 @@ bool keepsElement(const Dropout& d, std::int64_t element) {
   return words[e & 3] >= d.below;
 }
 
-/// A [B, H, rows, width] operand with dense rows: itself, or a copy that lives as long as this.
+/// Stretches of a half type to float32, or of float32 to a half type.
+void convert(const ArrayView& half, float* wide, bool widens) {
+  const bool isFloat16 = half.dtype == DType::Float16;
+  parallelFor(half.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    float* const x = wide + begin;
+    if (widens)
+      isFloat16 ? widen(half.as<Half>() + begin, x, end - begin) : widen(half.as<BFloat16>() + begin, x, end - begin);
+    else
+      isFloat16 ? narrow(x, half.as<Half>() + begin, end - begin) : narrow(x, half.as<BFloat16>() + begin, end - begin);
+  });
+}
+
+std::int64_t elementsIfHalf(const ArrayView& x) { return isHalf(x.dtype) ? x.numel() : 0; }
+
+/// A [B, H, rows, width] operand with dense rows, of half types as float32: itself, or a copy that lives as long as
+/// this.
 class DenseRows {
  public:
-  explicit DenseRows(const ArrayView& x) : copy_(rowsDense(x) ? empty(x) : x), view_(rowsDense(x) ? x : copy_.view()) {}
+  explicit DenseRows(const ArrayView& x)
+      : copy_(rowsDense(x) ? empty(x) : x), wide_(elementsIfHalf(x)), view_(rowsDense(x) ? x : copy_.view()) {
+    if (!isHalf(x.dtype)) return;
+    convert(view_, wide_.data(), true);
+    view_.data = wide_.data();
+  }
   template <class T>
   Heads<const T> heads() const {
     return {view_.as<const T>(), {view_.strides[0], view_.strides[1], view_.strides[2], view_.strides[3]}};
   }
 
  private:
-  static bool rowsDense(const ArrayView& x) { return x.strides[3] == 1 || x.shape[3] == 1; }
+  static bool rowsDense(const ArrayView& x) {
+    return isHalf(x.dtype) ? x.contiguous() : x.strides[3] == 1 || x.shape[3] == 1;
+  }
   static ArrayView empty(const ArrayView& x) { return {x.data, x.dtype, {0}, {1}}; }
   Contiguous copy_;
+  Scratch<float> wide_;
   ArrayView view_;
+};
+
+/// A result, of half types as float32 until it is finished.
+class Result {
+ public:
+  explicit Result(const ArrayView& to) : to_(to), wide_(elementsIfHalf(to)) {}
+  template <class T>
+  T* as() {
+    return isHalf(to_.dtype) ? reinterpret_cast<T*>(wide_.data()) : to_.as<T>();
+  }
+  void finish() {
+    if (isHalf(to_.dtype)) convert(to_, wide_.data(), false);
+  }
+
+ private:
+  const ArrayView& to_;
+  Scratch<float> wide_;
 };
 
 struct Operands {
@@ -92,56 +131,17 @@ Operands operandsOf(const LibraryCall& call, std::size_t first, std::size_t betw
           attrs.boolean()};
 }
 
-/// Stretches of a half type to float32, or of float32 to a half type.
-void convert(const ArrayView& half, float* wide, bool widens) {
-  const bool isFloat16 = half.dtype == DType::Float16;
-  parallelFor(half.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-    float* const x = wide + begin;
-    if (widens)
-      isFloat16 ? widen(half.as<Half>() + begin, x, end - begin) : widen(half.as<BFloat16>() + begin, x, end - begin);
-    else
-      isFloat16 ? narrow(x, half.as<Half>() + begin, end - begin) : narrow(x, half.as<BFloat16>() + begin, end - begin);
-  });
-}
-
-/// Makes a call of operands of a half type in float32, and rounds what comes of it.
-void callWidened(LibraryFn fn, const LibraryCall& call) {
-  const std::size_t inputs = call.inputs.size(), outputs = call.outputs.size();
-  auto given = [&](std::size_t k) -> const ArrayView& {
-    return k < inputs ? call.inputs[k] : call.outputs[k - inputs];
-  };
-  std::int64_t elements = 0;
-  for (std::size_t k = 0; k < inputs + outputs; ++k) elements += given(k).numel();
-  Scratch<float> memory(elements);
-  float* to = memory.data();
-  std::vector<ArrayView> views(inputs + outputs);
-  for (std::size_t k = 0; k < views.size(); ++k) {
-    const ArrayView& x = given(k);
-    views[k] = x;
-    if (!isHalf(x.dtype)) continue;
-    if (k < inputs) convert(Contiguous(x).view(), to, true);
-    views[k].data = to;
-    views[k].dtype = DType::Float32;
-    views[k].strides = contiguousStrides(x.shape);
-    to += x.numel();
-  }
-  const std::span<const ArrayView> all = views;
-  fn({all.first(inputs), all.subspan(inputs), call.attrs, call.scalars, call.line});
-  for (std::size_t k = 0; k < outputs; ++k)
-    if (isHalf(call.outputs[k].dtype)) convert(call.outputs[k], views[inputs + k].as<float>(), false);
-}
-
 }  // namespace
 
 void attention(const LibraryCall& call) {
   const ArrayView& out = call.outputs[0];
   if (call.outputs[1].numel() == 0) return;
-  if (isHalf(out.dtype)) return callWidened(attention, call);
   Operands o = operandsOf(call, 0, 0);
   DenseRows query(*o.query);
   DenseRows key(*o.key);
   DenseRows value(*o.value);
-  withFloating(out.dtype, [&](auto tag) {
+  Result result(out);
+  withFloating(computeType(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::Type;
     auto p = problemOf<T>(o, query, key, value);
     static const auto run = hasAvx512() ? avx512::attentionForward(T{}) : avx2::attentionForward(T{});
@@ -152,7 +152,7 @@ void attention(const LibraryCall& call) {
       std::int64_t row = (chunks - 1 - t % chunks) * kForwardChunk;
       Scratch<T> scratch(forwardScratchSize(p));
       run(p, head / p.heads, head % p.heads, row, std::min(row + kForwardChunk, p.rows),
-          out.as<T>() + head * p.rows * p.valueWidth, call.outputs[1].as<T>() + head * p.rows * 2, scratch.data());
+          result.as<T>() + head * p.rows * p.valueWidth, call.outputs[1].as<T>() + head * p.rows * 2, scratch.data());
     };
     std::int64_t tiles = p.batch * p.heads * chunks;
     std::int64_t work = std::min(p.rows, kForwardChunk) * p.keys * (p.width + p.valueWidth);
@@ -161,11 +161,11 @@ void attention(const LibraryCall& call) {
       for (std::int64_t t = begin; t < end; ++t) tile(t);
     });
   });
+  result.finish();
 }
 
 /// Inputs (grad, query, key, value, output, stats, extras...).
 void attention_grad(const LibraryCall& call) {
-  if (isHalf(call.outputs[0].dtype)) return callWidened(attention_grad, call);
   Operands o = operandsOf(call, 1, 2);
   DenseRows grad(call.inputs[0]);
   DenseRows query(*o.query);
@@ -173,12 +173,13 @@ void attention_grad(const LibraryCall& call) {
   DenseRows value(*o.value);
   DenseRows output(call.inputs[4]);
   Contiguous stats(call.inputs[5]);
-  withFloating(call.outputs[0].dtype, [&](auto tag) {
+  Result queryResult(call.outputs[0]), keyResult(call.outputs[1]), valueResult(call.outputs[2]);
+  withFloating(computeType(call.outputs[0].dtype), [&](auto tag) {
     using T = typename decltype(tag)::Type;
     auto p = problemOf<T>(o, query, key, value);
     p.grad = grad.heads<T>(), p.output = output.heads<T>(), p.stats = stats.as<T>();
     static const auto run = hasAvx512() ? avx512::attentionBackward(T{}) : avx2::attentionBackward(T{});
-    T* queryGrad = call.outputs[0].as<T>();
+    T* queryGrad = queryResult.as<T>();
     std::int64_t size = p.group() * p.rows * p.width;  // of the query gradient of a head of keys
     std::int64_t shared = p.batch * p.sharedHeads;
     std::int64_t chunks = std::clamp<std::int64_t>(p.keys / kChunkKeys, 1, (kBackwardChunks + shared - 1) / shared);
@@ -192,7 +193,7 @@ void attention_grad(const LibraryCall& call) {
       std::int64_t first = std::min(chunk * length, p.keys);
       Scratch<T> scratch(backwardScratchSize(p));
       run(p, head / p.sharedHeads, head % p.sharedHeads, first, std::min(first + length, p.keys), to,
-          call.outputs[1].as<T>() + head * p.keys * p.width, call.outputs[2].as<T>() + head * p.keys * p.valueWidth,
+          keyResult.as<T>() + head * p.keys * p.width, valueResult.as<T>() + head * p.keys * p.valueWidth,
           scratch.data());
     });
     parallelFor(shared * size, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
@@ -200,6 +201,7 @@ void attention_grad(const LibraryCall& call) {
         for (std::int64_t i = begin; i < end; ++i) queryGrad[i] += partial[c * shared * size + i];
     });
   });
+  for (Result* r : {&queryResult, &keyResult, &valueResult}) r->finish();
 }
 
 void attention_keep(const LibraryCall& call) {
