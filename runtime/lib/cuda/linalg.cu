@@ -187,6 +187,12 @@ extern "C" __global__ void permuteRows(const ELEMENT* b, const int64* order, ELE
   }
 }
 
+template <class T> static __device__ inline void swapTwo(T* at, int64 i, int64 j) {
+  const T moved = at[i];
+  at[i] = at[j];
+  at[j] = moved;
+}
+
 // The row (from 0) that swaps (from 1) bring to each place. One thread of a block swaps, as one swap needs the other, in
 // shared memory where that suffices.
 #define HELD 8192
@@ -203,22 +209,17 @@ orderRows(const int32* swaps, int64* order, int64 rows, int64 count, long long* 
         to[i] = i;
     }
     bool isRight = true;
-    auto swap = [&](auto* at, int64 i, int32 place) {
-      if (isRight && (place < 1 || place > rows)) fault(wrong, matrix, place, 0);
-      isRight = isRight && place >= 1 && place <= rows;
-      if (!isRight) return;
-      const auto moved = at[i];
-      at[i] = at[place - 1];
-      at[place - 1] = moved;
-    };
     for (int64 first = 0; first < rows; first += 256) {
       if (first + t < rows) next[t] = swaps[matrix * rows + first + t];
       __syncthreads();
-      for (int i = 0; t == 0 && i < least(256, rows - first); ++i) {
-        if (rows <= HELD)
-          swap(held, first + i, next[i]);
+      for (int i = 0; t == 0 && isRight && i < least(256, rows - first); ++i) {
+        isRight = next[i] >= 1 && next[i] <= rows;
+        if (!isRight)
+          fault(wrong, matrix, next[i], 0);
+        else if (rows <= HELD)
+          swapTwo(held, first + i, next[i] - 1);
         else
-          swap(to, first + i, next[i]);
+          swapTwo(to, first + i, next[i] - 1);
       }
       __syncthreads();
     }
