@@ -144,7 +144,8 @@ class Arranger final : public TraceCopy {
 
   void add(const TraceNode& n) override {
     const auto i = static_cast<std::uint32_t>(&n - from_.nodes.data());
-    if (moved_[i]) return;  // where the reshape was
+    // What nobody reads may read what has moved; inputs are numbered.
+    if (moved_[i] || (!isLive_[i] && n.kind != TraceNode::Kind::Input)) return;
     if (behind_[i]) return makes(n, 0, before(n));
     if (n.kind == TraceNode::Kind::Window && moved_[from_.operands(n)[0].value.node] && isReshape(i))
       return makes(n, 0, inShape(from_.operands(n)[0].value, from_.window(n).shape));
@@ -157,12 +158,10 @@ class Arranger final : public TraceCopy {
     SmallVector<TraceOperand, 8> operands;
     for (TraceOperand o : from_.operands(n)) {
       if (o.kind == TraceOperand::Kind::Value) {
-        if (moved_[o.value.node]) {
+        if (moved_[o.value.node])
           o.value = inShape(o.value, shape);
-        } else {
-          const std::optional<Reshaped> r = reshaped(o.value, from, shape);
+        else if (const std::optional<Reshaped> r = reshaped(o.value, from, shape))
           o.value = to_.addWindow(now(r->of), r->window);
-        }
       }
       operands.push_back(o);
     }

@@ -51,32 +51,11 @@ class ContextPool {
   std::vector<std::unique_ptr<Context>> free_;
 };
 
-// A trace as shape programs know it: with its reductions in stages, and under the key of its structure, which it has
-// not where a value is empty or TANDEM_DISABLE says so.
-class Structured {
+// A trace, or the one that was made of it.
+class AsMade {
  public:
-  Structured(const Trace& trace, const std::vector<TraceOutput>& outputs) : trace_(trace), outputs_(outputs) {
-    if (!isEnabled("shapes")) return;
-    staged_ = stageReductions(trace, outputs);
-    key_ = structureOf(this->trace(), this->outputs());
-  }
-  [[nodiscard]] const std::optional<Hash128>& key() const { return key_; }
-  [[nodiscard]] const Trace& trace() const { return staged_ ? staged_->trace : trace_; }
-  [[nodiscard]] const std::vector<TraceOutput>& outputs() const { return staged_ ? staged_->outputs : outputs_; }
-
- private:
-  const Trace& trace_;
-  const std::vector<TraceOutput>& outputs_;
-  std::optional<MadeTrace> staged_;
-  std::optional<Hash128> key_;
-};
-
-// A trace with what is done to it before the passes.
-class Arranged {
- public:
-  Arranged(const Trace& trace, const std::vector<TraceOutput>& outputs) : trace_(trace), outputs_(outputs) {
-    if (isEnabled("arrange_shapes")) made_ = arrangeShapes(trace, outputs);
-  }
+  AsMade(const Trace& trace, const std::vector<TraceOutput>& outputs, std::optional<MadeTrace> made)
+      : trace_(trace), outputs_(outputs), made_(std::move(made)) {}
   [[nodiscard]] const Trace& trace() const { return made_ ? made_->trace : trace_; }
   [[nodiscard]] const std::vector<TraceOutput>& outputs() const { return made_ ? made_->outputs : outputs_; }
 
@@ -86,18 +65,38 @@ class Arranged {
   std::optional<MadeTrace> made_;
 };
 
+// As the passes get it.
+AsMade arranged(const Trace& trace, const std::vector<TraceOutput>& outputs) {
+  return {trace, outputs, isEnabled("arrange_shapes") ? arrangeShapes(trace, outputs) : std::nullopt};
+}
+
+// That as shape programs know it: with its reductions in stages, and under the key of its structure, which it has not
+// where a value is empty or TANDEM_DISABLE says so.
+class Structured : public AsMade {
+ public:
+  explicit Structured(const AsMade& of)
+      : AsMade(of.trace(), of.outputs(),
+               isEnabled("shapes") ? stageReductions(of.trace(), of.outputs()) : std::nullopt) {
+    if (isEnabled("shapes")) key_ = structureOf(trace(), outputs());
+  }
+  [[nodiscard]] const std::optional<Hash128>& key() const { return key_; }
+
+ private:
+  std::optional<Hash128> key_;
+};
+
 class Compiler : public GraphCompiler {
  public:
   std::shared_ptr<Plan> compile(const Trace& recorded, const std::vector<TraceOutput>& recordedOutputs) override {
-    const Arranged arranged(recorded, recordedOutputs);
-    const Trace& trace = arranged.trace();
-    const std::vector<TraceOutput>& outputs = arranged.outputs();
+    const AsMade given = arranged(recorded, recordedOutputs);
+    const Trace& trace = given.trace();
+    const std::vector<TraceOutput>& outputs = given.outputs();
     std::unique_ptr<Context> context = pool_.take();
     auto plan = std::make_shared<Plan>();
     plan->device = trace.device;
     plan->slots = trace.slots;
     plan->numRandom = trace.numRandom;
-    const Structured structured(trace, outputs);
+    const Structured structured(given);
     const bool records = structured.key() && structures_.wantsProgram(*structured.key());
     {
       mlir::OwningOpRef<mlir::func::FuncOp> function = importTrace(context->mlir, trace, outputs);
@@ -110,8 +109,8 @@ class Compiler : public GraphCompiler {
     return plan;
   }
   std::shared_ptr<Plan> planForSizes(const Trace& trace, const std::vector<TraceOutput>& outputs) override {
-    const Arranged arranged(trace, outputs);
-    const Structured structured(arranged.trace(), arranged.outputs());
+    const AsMade given = arranged(trace, outputs);
+    const Structured structured(given);
     if (!structured.key()) return nullptr;
     return structures_.planFor(*structured.key(), structured.trace(), structured.outputs());
   }
