@@ -642,6 +642,9 @@ _in_transform: Any
 _linearize: Any
 _memory_stats: Any
 _optimizer_update: Any
+_each: Any
+_square_sums: Any
+_any_infinite: Any
 _quicken_module: Any
 _watch_hooks: Any
 _pop_saved_tensors_hooks: Any

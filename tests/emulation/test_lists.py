@@ -1,5 +1,5 @@
-"""Lists of tensors on a GPU: optimizers, `_foreach_*`, clipping and unscaling take a launch or two for all of them, with
-the CPU's bits."""
+"""Lists of tensors on a GPU: optimizers, `_foreach_*`, clipping and unscaling take a launch or two for all of them,
+with the CPU's bits."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-import tandem
 from tandem import _C
 from tandem._C import Tensor
+from tandem._foreach import FOREACH
 from tandem.autograd.grad_mode import no_grad
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class GradScaler:
                 if place not in inverse:
                     inverse[place] = inverse[scale.device].to(place)
                 bad[place] = _any_infinite(grads)
-                tandem._foreach_mul_(grads, inverse[place])
+                FOREACH["_foreach_mul_"](grads, inverse[place])
             if not bad:
                 raise AssertionError("No inf checks were recorded for this optimizer.")
             first, *others = bad.values()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import tandem
 from tandem import Tensor
+from tandem._foreach import FOREACH
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -88,7 +89,7 @@ def clip_grad_norm_(
 
 def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
     factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
-    tandem._foreach_mul_(grads, [_like(factor, grad) for grad in grads])
+    FOREACH["_foreach_mul_"](grads, [_like(factor, grad) for grad in grads])
 
 
 def _square_sums(tensors: list[Tensor]) -> Tensor:
