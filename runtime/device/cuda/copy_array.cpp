@@ -1,5 +1,5 @@
-// Copies of strided arrays. Elements of one dtype are moved by a text of our own, up to 16 bytes at once; a conversion is
-// a generated kernel, so that it has the bits of the operation `to`.
+// Copies of strided arrays. Elements of one dtype are moved by a text of our own, up to 16 bytes at once; a conversion
+// is a generated kernel, so that it has the bits of the operation `to`.
 #include <array>
 #include <bit>
 #include <span>
