@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "passes/windows.h"
 #include "runtime/base/shape.h"
 
 namespace tandem::passes {
@@ -20,8 +21,10 @@ struct Reshaped {
 class Arranger final : public TraceCopy {
  public:
   Arranger(const Trace& from, const std::vector<TraceOutput>& outputs)
-      : TraceCopy(from), moved_(from.nodes.size()), behind_(from.nodes.size()) {
-    findUsers(outputs);
+      : TraceCopy(from), isLive_(liveNodes(from, outputs)), users_(numResults(from)), leaves_(users_.size()),
+        moved_(from.nodes.size()), behind_(from.nodes.size()) {
+    findUsers();
+    for (const TraceOutput& o : outputs) leaves_[indexOf(o.value)] = true;
     for (std::uint32_t i = 0; i < from.nodes.size(); ++i)
       if (isLive_[i] && isReshape(i)) look(i);
   }
@@ -30,17 +33,7 @@ class Arranger final : public TraceCopy {
  private:
   // ---- what is read by whom
 
-  void findUsers(const std::vector<TraceOutput>& outputs) {
-    isLive_.assign(from_.nodes.size(), false);
-    for (const TraceOutput& o : outputs) isLive_[o.value.node] = true;
-    for (std::size_t i = from_.nodes.size(); i-- > 0;)
-      if (isLive_[i])
-        for (const TraceOperand& o : from_.operands(from_.nodes[i]))
-          if (o.kind == TraceOperand::Kind::Value) isLive_[o.value.node] = true;
-    std::size_t results = 0;
-    for (const TraceNode& n : from_.nodes) results = std::max<std::size_t>(results, n.results.begin + n.results.count);
-    users_.resize(results);
-    leaves_.assign(results, false);
+  void findUsers() {
     for (std::uint32_t i = 0; i < from_.nodes.size(); ++i) {
       if (!isLive_[i]) continue;
       for (const TraceOperand& o : from_.operands(from_.nodes[i])) {
@@ -49,7 +42,6 @@ class Arranger final : public TraceCopy {
         if (users.empty() || users.back() != i) users.push_back(i);
       }
     }
-    for (const TraceOutput& o : outputs) leaves_[indexOf(o.value)] = true;
   }
   [[nodiscard]] const std::vector<std::uint32_t>& users(ValueRef v) const { return users_[indexOf(v)]; }
   /// Is `by` all that reads the value?
@@ -67,19 +59,13 @@ class Arranger final : public TraceCopy {
   [[nodiscard]] bool isElementwise(std::uint32_t i) const {
     return isOf(i, OpKind::Pointwise) && node(i).results.count == 1 && !facts(node(i).op).usesIndex;
   }
-  static Dims sizes(DimsRef shape) {
-    Dims core;
-    for (std::int64_t n : shape)
-      if (n != 1) core.push_back(n);
-    return core;
-  }
   /// Is it all of a value, in the same order and other dims?
   [[nodiscard]] bool isReshape(std::uint32_t i) const {
     if (node(i).kind != TraceNode::Kind::Window) return false;
     const Window& w = from_.window(node(i));
     const DimsRef from = shapeOf(from_.operands(node(i))[0].value);
     return w.offset == 0 && numelOf(w.shape) == numelOf(from) && numelOf(from) > 1 &&
-           isContiguous(w.shape, w.strides) && sizes(w.shape) != sizes(from);
+           isContiguous(w.shape, w.strides) && coreDims(w.shape) != coreDims(from);
   }
   /// Does elementwise work in its shape lead from the value to a reduction?
   [[nodiscard]] bool isReduced(ValueRef v, int depth = kDeepest) const {

@@ -1,5 +1,6 @@
 #include "passes/import_trace.h"
 
+#include "passes/trace_copy.h"
 #include "runtime/base/error.h"
 
 namespace tandem::passes {
@@ -21,7 +22,7 @@ class Importer {
     mlir::OwningOpRef<mlir::func::FuncOp> owned(function);
     block_ = function.addEntryBlock();
     builder_.setInsertionPointToEnd(block_);
-    std::vector<bool> live = liveNodes();
+    const std::vector<bool> live = liveNodes(trace_, outputs_);
     for (std::size_t i = 0; i < trace_.nodes.size(); ++i)
       if (live[i]) add(i);
     llvm::SmallVector<mlir::Value> values;
@@ -35,17 +36,6 @@ class Importer {
   }
 
  private:
-  std::vector<bool> liveNodes() const {
-    std::vector<bool> live(trace_.nodes.size(), false);
-    for (const TraceOutput& o : outputs_) live[o.value.node] = true;
-    for (std::size_t i = trace_.nodes.size(); i-- > 0;) {
-      if (!live[i]) continue;
-      for (const TraceOperand& o : trace_.operands(trace_.nodes[i]))
-        if (o.kind == TraceOperand::Kind::Value) live[o.value.node] = true;
-    }
-    return live;
-  }
-
   mlir::Value result(ValueRef v) const { return results_[v.node][v.result]; }
 
   mlir::Location location(std::uint32_t line) {

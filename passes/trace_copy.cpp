@@ -4,14 +4,28 @@
 
 namespace tandem::passes {
 
-TraceCopy::TraceCopy(const Trace& from) : from_(from) {
+std::vector<bool> liveNodes(const Trace& trace, const std::vector<TraceOutput>& outputs) {
+  std::vector<bool> live(trace.nodes.size(), false);
+  for (const TraceOutput& o : outputs) live[o.value.node] = true;
+  for (std::size_t i = trace.nodes.size(); i-- > 0;) {
+    if (!live[i]) continue;
+    for (const TraceOperand& o : trace.operands(trace.nodes[i]))
+      if (o.kind == TraceOperand::Kind::Value) live[o.value.node] = true;
+  }
+  return live;
+}
+
+std::size_t numResults(const Trace& trace) {
+  std::size_t results = 0;
+  for (const TraceNode& n : trace.nodes) results = std::max<std::size_t>(results, n.results.begin + n.results.count);
+  return results;
+}
+
+TraceCopy::TraceCopy(const Trace& from) : from_(from), now_(numResults(from)) {
   to_.device = from.device;
   to_.slots = from.slots;
   to_.lines = from.lines;
   to_.numRandom = from.numRandom;
-  std::size_t results = 0;
-  for (const TraceNode& n : from.nodes) results = std::max<std::size_t>(results, n.results.begin + n.results.count);
-  now_.resize(results);
 }
 
 MadeTrace TraceCopy::run(const std::vector<TraceOutput>& outputs) {

@@ -14,6 +14,11 @@ struct MadeTrace {
   std::vector<TraceOutput> outputs;
 };
 
+/// Which nodes the outputs follow from.
+std::vector<bool> liveNodes(const Trace& trace, const std::vector<TraceOutput>& outputs);
+/// Of all nodes.
+std::size_t numResults(const Trace& trace);
+
 class TraceCopy {
  public:
   MadeTrace run(const std::vector<TraceOutput>& outputs);

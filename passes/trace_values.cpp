@@ -1,6 +1,7 @@
 #include "passes/trace_values.h"
 
 #include "passes/fold_conversions.h"
+#include "passes/trace_copy.h"
 
 namespace tandem::passes {
 
@@ -36,9 +37,7 @@ Hash128 writeKey(const Seen& base, const Seen& value, DimsRef strides, std::int6
   return h.add(strides).add(static_cast<std::uint64_t>(offset));
 }
 
-TraceValues::TraceValues(const Trace& trace) : trace_(trace) {
-  for (const TraceNode& n : trace.nodes)
-    seen_.resize(std::max<std::size_t>(seen_.size(), n.results.begin + n.results.count));
+TraceValues::TraceValues(const Trace& trace) : trace_(trace), seen_(numResults(trace)) {
   nodes_.reserve(trace.nodes.size());
   for (std::uint32_t i = 0; i < trace.nodes.size(); ++i) visit(i);
 }
