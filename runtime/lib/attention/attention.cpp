@@ -32,28 +32,15 @@ bool keepsElement(const Dropout& d, std::int64_t element) {
   return words[e & 3] >= d.below;
 }
 
-/// Stretches of a half type to float32, or of float32 to a half type.
-void convert(const ArrayView& half, float* wide, bool widens) {
-  const bool isFloat16 = half.dtype == DType::Float16;
-  parallelFor(half.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-    float* const x = wide + begin;
-    if (widens)
-      isFloat16 ? widen(half.as<Half>() + begin, x, end - begin) : widen(half.as<BFloat16>() + begin, x, end - begin);
-    else
-      isFloat16 ? narrow(x, half.as<Half>() + begin, end - begin) : narrow(x, half.as<BFloat16>() + begin, end - begin);
-  });
-}
-
-std::int64_t elementsIfHalf(const ArrayView& x) { return isHalf(x.dtype) ? x.numel() : 0; }
-
 /// A [B, H, rows, width] operand with dense rows, of half types as float32: itself, or a copy that lives as long as
 /// this.
 class DenseRows {
  public:
   explicit DenseRows(const ArrayView& x)
-      : copy_(rowsDense(x) ? empty(x) : x), wide_(elementsIfHalf(x)), view_(rowsDense(x) ? x : copy_.view()) {
+      : copy_(rowsDense(x) ? empty(x) : x), wide_(isHalf(x.dtype) ? x.numel() : 0),
+        view_(rowsDense(x) ? x : copy_.view()) {
     if (!isHalf(x.dtype)) return;
-    convert(view_, wide_.data(), true);
+    widenAll(view_, wide_.data());
     view_.data = wide_.data();
   }
   template <class T>
@@ -69,23 +56,6 @@ class DenseRows {
   Contiguous copy_;
   Scratch<float> wide_;
   ArrayView view_;
-};
-
-/// A result, of half types as float32 until it is finished.
-class Result {
- public:
-  explicit Result(const ArrayView& to) : to_(to), wide_(elementsIfHalf(to)) {}
-  template <class T>
-  T* as() {
-    return isHalf(to_.dtype) ? reinterpret_cast<T*>(wide_.data()) : to_.as<T>();
-  }
-  void finish() {
-    if (isHalf(to_.dtype)) convert(to_, wide_.data(), false);
-  }
-
- private:
-  const ArrayView& to_;
-  Scratch<float> wide_;
 };
 
 struct Operands {
@@ -140,9 +110,9 @@ void attention(const LibraryCall& call) {
   DenseRows query(*o.query);
   DenseRows key(*o.key);
   DenseRows value(*o.value);
-  Result result(out);
   withFloating(computeType(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::Type;
+    const Narrowed<T> result(out);
     auto p = problemOf<T>(o, query, key, value);
     static const auto run = hasAvx512() ? avx512::attentionForward(T{}) : avx2::attentionForward(T{});
     std::int64_t chunks = (p.rows + kForwardChunk - 1) / kForwardChunk;
@@ -152,7 +122,7 @@ void attention(const LibraryCall& call) {
       std::int64_t row = (chunks - 1 - t % chunks) * kForwardChunk;
       Scratch<T> scratch(forwardScratchSize(p));
       run(p, head / p.heads, head % p.heads, row, std::min(row + kForwardChunk, p.rows),
-          result.as<T>() + head * p.rows * p.valueWidth, call.outputs[1].as<T>() + head * p.rows * 2, scratch.data());
+          result.data() + head * p.rows * p.valueWidth, call.outputs[1].as<T>() + head * p.rows * 2, scratch.data());
     };
     std::int64_t tiles = p.batch * p.heads * chunks;
     std::int64_t work = std::min(p.rows, kForwardChunk) * p.keys * (p.width + p.valueWidth);
@@ -160,8 +130,8 @@ void attention(const LibraryCall& call) {
     parallelFor(tiles, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t t = begin; t < end; ++t) tile(t);
     });
+    result.store();
   });
-  result.finish();
 }
 
 /// Inputs (grad, query, key, value, output, stats, extras...).
@@ -173,13 +143,13 @@ void attention_grad(const LibraryCall& call) {
   DenseRows value(*o.value);
   DenseRows output(call.inputs[4]);
   Contiguous stats(call.inputs[5]);
-  Result queryResult(call.outputs[0]), keyResult(call.outputs[1]), valueResult(call.outputs[2]);
   withFloating(computeType(call.outputs[0].dtype), [&](auto tag) {
     using T = typename decltype(tag)::Type;
+    const Narrowed<T> queryResult(call.outputs[0]), keyResult(call.outputs[1]), valueResult(call.outputs[2]);
     auto p = problemOf<T>(o, query, key, value);
     p.grad = grad.heads<T>(), p.output = output.heads<T>(), p.stats = stats.as<T>();
     static const auto run = hasAvx512() ? avx512::attentionBackward(T{}) : avx2::attentionBackward(T{});
-    T* queryGrad = queryResult.as<T>();
+    T* queryGrad = queryResult.data();
     std::int64_t size = p.group() * p.rows * p.width;  // of the query gradient of a head of keys
     std::int64_t shared = p.batch * p.sharedHeads;
     std::int64_t chunks = std::clamp<std::int64_t>(p.keys / kChunkKeys, 1, (kBackwardChunks + shared - 1) / shared);
@@ -193,15 +163,15 @@ void attention_grad(const LibraryCall& call) {
       std::int64_t first = std::min(chunk * length, p.keys);
       Scratch<T> scratch(backwardScratchSize(p));
       run(p, head / p.sharedHeads, head % p.sharedHeads, first, std::min(first + length, p.keys), to,
-          keyResult.as<T>() + head * p.keys * p.width, valueResult.as<T>() + head * p.keys * p.valueWidth,
+          keyResult.data() + head * p.keys * p.width, valueResult.data() + head * p.keys * p.valueWidth,
           scratch.data());
     });
     parallelFor(shared * size, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t c = 0; c + 1 < chunks; ++c)
         for (std::int64_t i = begin; i < end; ++i) queryGrad[i] += partial[c * shared * size + i];
     });
+    for (const Narrowed<T>* r : {&queryResult, &keyResult, &valueResult}) r->store();
   });
-  for (Result* r : {&queryResult, &keyResult, &valueResult}) r->finish();
 }
 
 void attention_keep(const LibraryCall& call) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/half.h"
@@ -32,5 +33,31 @@ void narrowAll(const float* from, T* to, std::int64_t n) {
   parallelFor(n, kSerialElements,
               [&](std::int64_t begin, std::int64_t end) { narrow(from + begin, to + begin, end - begin); });
 }
+/// The same of a contiguous array of a half type.
+inline void widenAll(const ArrayView& from, float* to) {
+  from.dtype == DType::Float16 ? widenAll(from.as<Half>(), to, from.numel())
+                               : widenAll(from.as<BFloat16>(), to, from.numel());
+}
+inline void narrowAll(const float* from, const ArrayView& to) {
+  to.dtype == DType::Float16 ? narrowAll(from, to.as<Half>(), to.numel())
+                             : narrowAll(from, to.as<BFloat16>(), to.numel());
+}
+
+/// A result as C, float for half types, on its way to the contiguous array `to`.
+template <class C>
+class Narrowed {
+ public:
+  explicit Narrowed(const ArrayView& to) : to_(to), wide_(isHalf(to.dtype) ? to.numel() : 0) {}
+  [[nodiscard]] C* data() const { return isHalf(to_.dtype) ? wide_.data() : to_.template as<C>(); }
+  void store() const {
+    if constexpr (std::is_same_v<C, float>) {
+      if (isHalf(to_.dtype)) narrowAll(wide_.data(), to_);
+    }
+  }
+
+ private:
+  const ArrayView& to_;
+  Scratch<C> wide_;
+};
 
 }  // namespace tandem::lib

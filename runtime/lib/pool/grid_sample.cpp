@@ -94,10 +94,7 @@ class Widened {
     if constexpr (std::is_same_v<C, float>) {
       if (!isHalf(from.dtype)) return;
       data_ = wide_.data();
-      if (from.dtype == DType::Float16)
-        widenAll(dense_.template as<Half>(), data_, from.numel());
-      else
-        widenAll(dense_.template as<BFloat16>(), data_, from.numel());
+      widenAll(dense_.view(), data_);
     }
   }
   [[nodiscard]] const C* data() const { return data_; }
@@ -106,23 +103,6 @@ class Widened {
   Contiguous dense_;
   Scratch<C> wide_;
   C* data_;
-};
-/// A result as C, on its way to `to`.
-template <class C>
-class Narrowed {
- public:
-  explicit Narrowed(const ArrayView& to) : to_(to), wide_(isHalf(to.dtype) ? to.numel() : 0) {}
-  [[nodiscard]] C* data() const { return isHalf(to_.dtype) ? wide_.data() : to_.template as<C>(); }
-  void store() const {
-    if constexpr (std::is_same_v<C, float>) {
-      if (to_.dtype == DType::Float16) narrowAll(wide_.data(), to_.template as<Half>(), to_.numel());
-      if (to_.dtype == DType::BFloat16) narrowAll(wide_.data(), to_.template as<BFloat16>(), to_.numel());
-    }
-  }
-
- private:
-  const ArrayView& to_;
-  Scratch<C> wide_;
 };
 
 struct Sampling {
