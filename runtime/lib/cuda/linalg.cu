@@ -44,18 +44,7 @@ subtract(Matrices c, Matrices a, Matrices b, int64 rows, int64 columns, int64 de
       __syncthreads();
       if (k + DEPTH < depth) fetch(k + DEPTH);
 #pragma unroll
-      for (int d = 0; d < DEPTH; ++d) {
-        ELEMENT u[MICRO], v[MICRO];
-#pragma unroll
-        for (int i = 0; i < MICRO; ++i) {
-          u[i] = left[d][ty * MICRO + i];
-          v[i] = right[d][tx + 16 * i];
-        }
-#pragma unroll
-        for (int i = 0; i < MICRO; ++i)
-#pragma unroll
-          for (int j = 0; j < MICRO; ++j) sums[i][j] = fused(u[i], v[j], sums[i][j]);
-      }
+      for (int d = 0; d < DEPTH; ++d) addProducts(left[d], right[d], ty, tx, sums);
     }
 #pragma unroll
     for (int i = 0; i < MICRO; ++i)

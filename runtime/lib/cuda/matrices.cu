@@ -35,6 +35,21 @@ template <bool DIVIDES> static __device__ __forceinline__ void substitute(const 
   }
 }
 
+// Adds the products of a column of the left tile and a row of the right one to what a thread has of a tile.
+static __device__ __forceinline__ void addProducts(const ELEMENT* left, const ELEMENT* right, int ty, int tx,
+                                                   ELEMENT (&sums)[MICRO][MICRO]) {
+  ELEMENT a[MICRO], b[MICRO];
+#pragma unroll
+  for (int i = 0; i < MICRO; ++i) {
+    a[i] = left[ty * MICRO + i];
+    b[i] = right[tx + 16 * i];
+  }
+#pragma unroll
+  for (int i = 0; i < MICRO; ++i)
+#pragma unroll
+    for (int j = 0; j < MICRO; ++j) sums[i][j] = fused(a[i], b[j], sums[i][j]);
+}
+
 // Which power of 2 brings a number near to 1: 1 where it is zero or not finite.
 static __device__ inline float powerAgainst(float x) {
   const int32 e = (bitsOf(x) >> 23) & 255;

@@ -99,18 +99,7 @@ project(Matrices v, Matrices c, ELEMENT* sums, int64 rows, int64 size, int64 col
       __syncthreads();
       if (k + BLOCK < end) fetch(k + BLOCK);
 #pragma unroll 8
-      for (int d = 0; d < BLOCK; ++d) {
-        ELEMENT a[MICRO], b[MICRO];
-#pragma unroll
-        for (int i = 0; i < MICRO; ++i) {
-          a[i] = left[d][ty * MICRO + i];
-          b[i] = right[d][tx + 16 * i];
-        }
-#pragma unroll
-        for (int i = 0; i < MICRO; ++i)
-#pragma unroll
-          for (int j = 0; j < MICRO; ++j) sum[i][j] = fused(a[i], b[j], sum[i][j]);
-      }
+      for (int d = 0; d < BLOCK; ++d) addProducts(left[d], right[d], ty, tx, sum);
     }
     ELEMENT* to = sums + ((matrix * pieces + piece) * tiles + tile) * BLOCK * TILE;
 #pragma unroll
