@@ -62,9 +62,9 @@ TEST_F(Memory, SmallBlocksShareASegmentAndJoinAgain) {
   EXPECT_EQ(stat("requested_bytes.all.current"), 4 * 1000);
   for (int k = 1; k < 4; ++k) EXPECT_EQ(static_cast<char*>(blocks[k]) - static_cast<char*>(blocks[k - 1]), 1024);
   for (const int k : {1, 3, 0}) memory.deallocate(blocks[static_cast<std::size_t>(k)]);
-  // The first two are one block now, into which 2 KiB fit.
-  EXPECT_EQ(memory.allocate(2048, a), blocks[0]);
+  // Statistics are of joined blocks: the first two are one now, into which 2 KiB fit.
   EXPECT_GT(stat("inactive_split_bytes.all.current"), 0);
+  EXPECT_EQ(memory.allocate(2048, a), blocks[0]);
   memory.deallocate(blocks[0]);
   memory.deallocate(blocks[2]);
   EXPECT_EQ(stat("inactive_split_bytes.all.current"), 0);
@@ -73,6 +73,27 @@ TEST_F(Memory, SmallBlocksShareASegmentAndJoinAgain) {
   ASSERT_EQ(segments.size(), 1U);
   ASSERT_EQ(segments[0].blocks.size(), 1U);
   EXPECT_EQ(segments[0].blocks[0].state, GpuSegment::Block::State::Free);
+}
+
+TEST_F(Memory, SmallBlocksFreedLastAreReadyForAsMuchAgain) {
+  std::vector<void*> blocks;
+  for (int k = 0; k < 12; ++k) blocks.push_back(memory.allocate(1000, a));
+  for (void* block : blocks) memory.deallocate(block);
+  // The last ones first, each at once; more than are kept ready are joined and found by size.
+  for (std::size_t k = blocks.size(); k-- > 4;) EXPECT_EQ(memory.allocate(1000, a), blocks[k]) << k;
+  EXPECT_EQ(memory.allocate(4 * 1024, a), blocks[0]);
+  for (void* block : blocks) memory.deallocate(block);
+}
+
+TEST_F(Memory, ReadyBlocksAreJoinedBeforeMoreIsAskedOfTheDriver) {
+  void* half = memory.allocate(kMiB, a);
+  std::vector<void*> blocks;
+  for (int k = 0; k < 8; ++k) blocks.push_back(memory.allocate(kMiB / 8, a));
+  for (void* block : blocks) memory.deallocate(block);
+  EXPECT_EQ(memory.allocate(kMiB, a), blocks[0]);
+  EXPECT_EQ(stat("segment.small_pool.current"), 1);
+  memory.deallocate(blocks[0]);
+  memory.deallocate(half);
 }
 
 TEST_F(Memory, LargeBlocksAreSplit) {
