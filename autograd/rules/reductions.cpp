@@ -1,4 +1,6 @@
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "autograd/rule_context.h"
@@ -232,6 +234,32 @@ void logSoftmaxAlong(RuleContext& c) {
   const Tensor g = ops::widened(c.grad());
   const Tensor total = ops::sum(g, Dims{dimOf(c)}, true);
   c.set(0, ops::to(ops::sub(g, ops::mul(ops::exp(y), total)), c.output(0).dtype()));
+}
+
+// g at the index less softmax g, and e^(x - greatest) times the cotangent of their sum, which derivatives of this one
+// have: in one kernel. The greatest is as good as any number near it, and counts as a constant.
+void logSoftmaxAt(RuleContext& c) {
+  const Tensor& x = c.input(0);
+  const FusedScope fused(x);
+  const std::int64_t dim = dimOf(c);
+  const std::int64_t size = x.size(dim);
+  const Tensor e = ops::exp_sub(ops::widened(x), ops::detached(c.output(1)));
+  Tensor sum;
+  if (c.hasGrad(0)) {
+    const Tensor g = ops::widened(c.grad(0));
+    // In 32 bits, of which a kernel compares twice as many at a time.
+    const DType numbers = size <= std::numeric_limits<std::int32_t>::max() ? DType::Int32 : DType::Int64;
+    Dims along(x.shape().size(), 1);
+    along[static_cast<std::size_t>(dim)] = size;
+    const Tensor places = ops::view(ops::arange(std::int64_t{0}, size, 1, numbers), along);
+    const Tensor there = ops::where(ops::eq(places, ops::to(c.input(1), numbers)), g, 0);
+    sum = ops::sub(there, ops::mul(ops::div(e, c.output(2)), g));
+  }
+  if (c.hasGrad(2)) {
+    const Tensor ofSum = ops::mul(e, c.grad(2));
+    sum = sum.defined() ? ops::add(sum, ofSum) : ofSum;
+  }
+  if (sum.defined()) c.set(0, ops::to(sum, x.dtype()));
 }
 
 // The differences d between rows, times g / |d|; by the norm of order 1 sign(d) g, and by that of infinity the same

@@ -25,6 +25,7 @@ void cumprod(RuleContext& c);
 void linearRecurrence(RuleContext& c);
 void softmaxAlong(RuleContext& c);
 void logSoftmaxAlong(RuleContext& c);
+void logSoftmaxAt(RuleContext& c);
 void rowDistances(RuleContext& c);
 void logcumsumexp(RuleContext& c);
 

@@ -24,16 +24,7 @@ Tensor expectedTarget(const Tensor& target, std::int64_t least, std::int64_t cla
 
 /// log_softmax of `scores` at the classes `index`, with its bits: nothing of the size of the scores is written.
 Tensor logProbabilitiesAt(const Tensor& scores, std::int64_t dim, const Tensor& index) {
-  Tensor greatest;
-  Tensor total;
-  {
-    FusedScope fused(scores);
-    const Tensor wide = widened(inRowMajorOrder(scores));
-    greatest = amax(wide, Dims{dim}, true);
-    total = sum(exp_sub(wide, greatest), Dims{dim}, true);
-  }
-  const Tensor there = widened(gather(scores, dim, index));
-  return toDType(sub_log(there, greatest, total), scores.dtype());
+  return log_softmax_at(inRowMajorOrder(scores), dim, index)[0];
 }
 
 /// `at`: what gives elements of x at class indices along a dim.
@@ -84,9 +75,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight
     fail("cross_entropy: Expected floating point type for target with class probabilities, got ",
          dtypeClassName(target.dtype()));
   std::int64_t classDim = x.dim() == 1 ? 0 : 1;
-  // A gradient starts from all log-probabilities; the loss alone needs those of the target.
-  const bool differentiated = gradEnabled() && x.requiresGrad();
-  if (!isFloating(target.dtype()) && smoothing == 0 && !differentiated && isFloating(x.dtype()) && x.numel() > 0)
+  if (!isFloating(target.dtype()) && smoothing == 0 && isFloating(x.dtype()) && x.numel() > 0)
     return nllLoss(x, target, weight, ignore, reduction, logProbabilitiesAt);
   Tensor logp = log_softmax(x, classDim);
   std::int64_t classes = x.size(classDim);

@@ -72,6 +72,25 @@ Tensor log_softmax_along(const Tensor& x, std::int64_t dim) {
   });
 }
 
+std::array<Tensor, 3> log_softmax_at(const Tensor& x, std::int64_t dim, const Tensor& index) {
+  std::array<Tensor, 3> results;
+  {
+    NoGrad noGrad;
+    {
+      FusedScope fused(x);
+      const Tensor wide = widened(x);
+      results[1] = amax(wide, Dims{dim}, true);
+      results[2] = sum(exp_sub(wide, results[1]), Dims{dim}, true);
+    }
+    const Tensor there = widened(gather(x, dim, index));
+    results[0] = toDType(sub_log(there, results[1], results[2]), x.dtype());
+  }
+  const Operand operands[] = {x, index};
+  const std::int64_t attrs[] = {dim};
+  tapeWhole(OpCode::log_softmax_at, operands, attrs, results);
+  return results;
+}
+
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (weight.dim() > 2 || x.dim() == 0 || weight.dim() == 0)
     fail("linear: expected a weight of at most 2 dims and an input of at least 1, got weight ",

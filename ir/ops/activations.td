@@ -445,6 +445,17 @@ def : Composite<"log_softmax_along", "Tensor input, int dim"> {
   let samples = "none";
 }
 
+def : Composite<"log_softmax_at", "Tensor input, int dim, Tensor index"> {
+  let results = "(Tensor, Tensor, Tensor)";
+  let numResults = 3;
+  let forms = ["hidden"];
+  let rule = "logSoftmaxAt";
+  let saves = ["input", "index", "out1", "out2"];
+  let summary = "log_softmax along `dim` at `index`, one place of each row, with no more than the scores kept for its "
+                "gradient; the greatest of each row, and the sums of e^(x - greatest).";
+  let samples = "none";
+}
+
 def : Composite<"softmax", "Tensor input, int dim, dtype? dtype=None"> {
   let gpuMixedPrecision = "Float32";
   let forms = ["function", "method", "special"];

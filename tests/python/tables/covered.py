@@ -93,6 +93,7 @@ COVERED = {
     "exp_sub": "softmax",
     "sub_log": "log_softmax",
     "log_softmax_along": "log_softmax",
+    "log_softmax_at": "cross_entropy",
     "softmax_along": "softmax",
     "row_distances": "cdist",
     "lcm_by_gcd": "lcm",
