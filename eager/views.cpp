@@ -1,6 +1,7 @@
 // View operations: each computes its window (shape, strides, offset) and hands it to `applyView`, with its attributes,
 // from which its derivative follows.
 #include <algorithm>
+#include <utility>
 
 #include "eager/dispatch.h"
 #include "eager/ops.h"
@@ -11,13 +12,15 @@ namespace {
 
 std::int64_t offsetOf(const Tensor& t) { return t.impl()->offset; }
 
-/// The number of elements of a view, which may be more than memory holds but has to be a number.
-std::int64_t countOf(const char* op, DimsRef shape) {
+[[noreturn]] void failCount(const char* op, DimsRef shape) {
+  fail(op, ": a tensor of shape ", shapeText(shape), " has too many elements to count");
+}
+
+/// Error where a view has more elements than a number says; it may have more than memory holds.
+void needCount(const char* op, DimsRef shape) {
   std::int64_t n = 1;
   for (std::int64_t size : shape)
-    if (__builtin_mul_overflow(n, size, &n))
-      fail(op, ": a tensor of shape ", shapeText(shape), " has too many elements to count");
-  return n;
+    if (__builtin_mul_overflow(n, size, &n)) failCount(op, shape);
 }
 
 /// Where a slice begins. What begins behind a dim's only element is empty, and may be told to begin beyond all memory.
@@ -31,7 +34,7 @@ std::int64_t sliceOffset(const Tensor& x, std::int64_t dim, std::int64_t start) 
 /// Sizes with one -1 replaced by what is left of `n` elements.
 Dims inferSize(const char* op, DimsRef size, std::int64_t n) {
   Dims out(size);
-  Dims given;
+  std::int64_t known = 1;
   std::int64_t unknown = -1;
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out[i] == -1) {
@@ -39,19 +42,16 @@ Dims inferSize(const char* op, DimsRef size, std::int64_t n) {
       unknown = static_cast<std::int64_t>(i);
     } else if (out[i] < 0) {
       fail(op, ": invalid shape dimension ", out[i], " in ", shapeText(size));
-    } else {
-      given.push_back(out[i]);
+    } else if (__builtin_mul_overflow(known, out[i], &known)) {
+      failCount(op, size);
     }
   }
-  const std::int64_t known = countOf(op, given);
-  if (unknown >= 0) {
-    if (known == 0)
-      fail(op, ": cannot reshape tensor of ", n, " elements into shape ", shapeText(size),
-           " because the unspecified dimension size -1 can be any value and is ambiguous");
-    if (n % known == 0) out[unknown] = n / known;
-  }
-  if (numelOf(out) != n || (unknown >= 0 && out[unknown] < 0))
-    fail(op, ": shape '", shapeText(size), "' is invalid for input of size ", n);
+  if (unknown >= 0 && known == 0)
+    fail(op, ": cannot reshape tensor of ", n, " elements into shape ", shapeText(size),
+         " because the unspecified dimension size -1 can be any value and is ambiguous");
+  const bool fits = unknown >= 0 ? n % known == 0 : n == known;
+  if (!fits) fail(op, ": shape '", shapeText(size), "' is invalid for input of size ", n);
+  if (unknown >= 0) out[unknown] = n / known;
   return out;
 }
 
@@ -66,7 +66,7 @@ Tensor view(const Tensor& x, DimsRef size) {
          shapeText(x.shape()), ", strides ", shapeText(x.strides()), " as ", shapeText(shape), ")");
   AttrWriter w;
   w.list(shape);
-  return applyView(OpCode::view, x, shape, strides, offsetOf(x), w.span());
+  return applyView(OpCode::view, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
 }
 
 Tensor reshape(const Tensor& x, DimsRef size) {
@@ -79,7 +79,7 @@ Tensor reshape(const Tensor& x, DimsRef size) {
   }
   AttrWriter w;
   w.list(shape);
-  return applyView(OpCode::view, x, shape, strides, offsetOf(x), w.span());
+  return applyView(OpCode::view, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
 }
 
 Tensor expand(const Tensor& x, DimsRef size) {
@@ -100,7 +100,7 @@ Tensor expand(const Tensor& x, DimsRef size) {
            ") at non-singleton dimension ", d, ". Target sizes: ", shapeText(size),
            ". Tensor sizes: ", shapeText(x.shape()));
   }
-  countOf("expand", shape);
+  needCount("expand", shape);
   Dims strides = broadcastStrides(x.shape(), x.strides(), shape);
   // A new dim of size 1 steps over all that follow it, as in a contiguous tensor.
   for (std::int64_t d = lead - 1; d >= 0; --d) {
@@ -109,7 +109,7 @@ Tensor expand(const Tensor& x, DimsRef size) {
   }
   AttrWriter w;
   w.list(shape);
-  return applyView(OpCode::expand, x, shape, strides, offsetOf(x), w.span());
+  return applyView(OpCode::expand, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
 }
 
 Tensor permute(const Tensor& x, DimsRef dims) {
@@ -131,7 +131,7 @@ Tensor permute(const Tensor& x, DimsRef dims) {
   }
   AttrWriter w;
   w.list(order);
-  return applyView(OpCode::permute, x, shape, strides, offsetOf(x), w.span());
+  return applyView(OpCode::permute, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
 }
 
 Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1) {
@@ -146,7 +146,7 @@ Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1) {
   AttrWriter w;
   w.integer(dim0);
   w.integer(dim1);
-  return applyView(OpCode::transpose, x, shape, strides, offsetOf(x), w.span());
+  return applyView(OpCode::transpose, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
 }
 
 Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index) {
@@ -165,7 +165,7 @@ Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index) {
   AttrWriter w;
   w.integer(dim);
   w.integer(index);
-  return applyView(OpCode::select, x, shape, strides, offset, w.span());
+  return applyView(OpCode::select, x, std::move(shape), std::move(strides), offset, w.span());
 }
 
 Tensor slice(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step) {
@@ -183,7 +183,7 @@ Tensor slice(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t
   strides[dim] = strideTimes(strides[dim], step);
   AttrWriter w;
   for (auto v : {dim, start, end, step}) w.integer(v);
-  return applyView(OpCode::slice, x, shape, strides, offset, w.span());
+  return applyView(OpCode::slice, x, std::move(shape), std::move(strides), offset, w.span());
 }
 
 Tensor unsqueeze(const Tensor& x, std::int64_t dim) {
@@ -195,7 +195,7 @@ Tensor unsqueeze(const Tensor& x, std::int64_t dim) {
   strides.insert(dim, step);
   AttrWriter w;
   w.integer(dim);
-  return applyView(OpCode::unsqueeze, x, shape, strides, offsetOf(x), w.span());
+  return applyView(OpCode::unsqueeze, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
 }
 
 Tensor squeeze_dims(const Tensor& x, DimsRef dims) {
@@ -218,7 +218,7 @@ Tensor squeeze_dims(const Tensor& x, DimsRef dims) {
   }
   AttrWriter w;
   w.list(dropped);
-  return applyView(OpCode::squeeze_dims, x, shape, strides, offsetOf(x), w.span());
+  return applyView(OpCode::squeeze_dims, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
 }
 
 Tensor squeeze(const Tensor& x, const std::optional<Dims>& dims) {
@@ -250,7 +250,7 @@ Tensor diagonal(const Tensor& x, std::int64_t offset, std::int64_t dim1, std::in
   strides.push_back(s1 + s2);
   AttrWriter w;
   for (auto v : {offset, dim1, dim2}) w.integer(v);
-  return applyView(OpCode::diagonal, x, shape, strides, start, w.span());
+  return applyView(OpCode::diagonal, x, std::move(shape), std::move(strides), start, w.span());
 }
 
 Tensor as_strided(const Tensor& x, DimsRef size, DimsRef stride, std::optional<std::int64_t> storageOffset) {
@@ -268,7 +268,7 @@ Tensor as_strided(const Tensor& x, DimsRef size, DimsRef stride, std::optional<s
     beyond |= size[d] > 1 &&
               (__builtin_mul_overflow(size[d] - 1, stride[d], &reach) || __builtin_add_overflow(last, reach, &last));
   }
-  countOf("as_strided", size);
+  needCount("as_strided", size);
   auto room = static_cast<std::int64_t>(x.impl()->storage->bytes() / itemSize(x.dtype()));
   if (offset < 0 || (!empty && (beyond || last >= room)))
     fail("as_strided: setStorage: sizes ", shapeText(size), ", strides ", shapeText(stride), ", storage offset ",
@@ -294,11 +294,11 @@ Tensor unfold(const Tensor& x, std::int64_t dim, std::int64_t size, std::int64_t
     strides[dim] = strideTimes(unit, step);
   }
   shape.push_back(size);
-  countOf("unfold", shape);
+  needCount("unfold", shape);
   strides.push_back(unit);
   AttrWriter w;
   for (auto v : {dim, size, step}) w.integer(v);
-  return applyView(OpCode::unfold, x, shape, strides, offsetOf(x), w.span());
+  return applyView(OpCode::unfold, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
 }
 
 Tensor alias(const Tensor& x) { return applyView(OpCode::alias, x, x.shape(), x.strides(), offsetOf(x), {}); }
