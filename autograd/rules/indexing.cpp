@@ -37,8 +37,20 @@ std::vector<Tensor> inputsFrom(RuleContext& c, int first) {
 }  // namespace
 
 void gather(RuleContext& c) {
-  c.set(0, ops::scatter_add(zerosToAddTo(c.inputShape(0), c.grad().dtype()), firstAttr(c), c.input(1), c.grad()));
+  const DimsRef shape = c.inputShape(0);
+  const Tensor& index = c.input(1);
+  const std::int64_t dim = firstAttr(c);
+  if (!shape.empty()) {
+    // One element a row, of all rows, is compared with the places of the row, which other work on rows is fused with.
+    const auto at = static_cast<std::size_t>(wrapDim(dim, std::ssize(shape)));
+    Dims rows(shape);
+    rows[at] = 1;
+    if (index.shape() == rows) return c.set(0, ops::scatter_one(c.grad(), dim, index, shape[at]));
+  }
+  c.set(0, ops::scatter_add(zerosToAddTo(shape, c.grad().dtype()), dim, index, c.grad()));
 }
+
+void scatterOne(RuleContext& c) { c.set(0, ops::gather(c.grad(), firstAttr(c), c.input(1))); }
 
 void scatterAdd(RuleContext& c) {
   if (c.needs(0)) c.set(0, c.grad());

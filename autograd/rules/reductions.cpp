@@ -1,6 +1,4 @@
 #include <cmath>
-#include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "autograd/rule_context.h"
@@ -242,17 +240,11 @@ void logSoftmaxAt(RuleContext& c) {
   const Tensor& x = c.input(0);
   const FusedScope fused(x);
   const std::int64_t dim = dimOf(c);
-  const std::int64_t size = x.size(dim);
   const Tensor e = ops::exp_sub(ops::widened(x), ops::detached(c.output(1)));
   Tensor sum;
   if (c.hasGrad(0)) {
     const Tensor g = ops::widened(c.grad(0));
-    // In 32 bits, of which a kernel compares twice as many at a time.
-    const DType numbers = size <= std::numeric_limits<std::int32_t>::max() ? DType::Int32 : DType::Int64;
-    Dims along(x.shape().size(), 1);
-    along[static_cast<std::size_t>(dim)] = size;
-    const Tensor places = ops::view(ops::arange(std::int64_t{0}, size, 1, numbers), along);
-    const Tensor there = ops::where(ops::eq(places, ops::to(c.input(1), numbers)), g, 0);
+    const Tensor there = ops::scatter_one(g, dim, c.input(1), x.size(dim));
     sum = ops::sub(there, ops::mul(ops::div(e, c.output(2)), g));
   }
   if (c.hasGrad(2)) {

@@ -106,6 +106,7 @@ void choleskySolve(RuleContext& c);
 // indexing.cpp
 void gather(RuleContext& c);
 void scatterAdd(RuleContext& c);
+void scatterOne(RuleContext& c);
 void scatter(RuleContext& c);
 void scatterCombine(RuleContext& c);
 void indexSelect(RuleContext& c);

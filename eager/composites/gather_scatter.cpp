@@ -1,6 +1,11 @@
 // Composites that read and write at indices along one dim: gather, take, put, index_fill, masked_scatter. Several index
 // tensors at once (`x[i, j]`) are in advanced_indexing.cpp.
+#include <array>
+#include <cstdint>
+#include <limits>
+
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"
 #include "eager/number_range.h"
@@ -35,6 +40,27 @@ Tensor take(const Tensor& x, const Tensor& index) {
   return index_get(reshape(x, Dims{-1}), places, 0, true);
 }
 Tensor gather_sparse(const Tensor& x, std::int64_t dim, const Tensor& index, bool) { return gather(x, dim, index); }
+
+Tensor scatter_one(const Tensor& source, std::int64_t dim, const Tensor& index, std::int64_t size) {
+  std::array<Tensor, 1> result;
+  {
+    NoGrad noGrad;
+    const auto at = static_cast<std::size_t>(wrapDim(dim, source.dim()));
+    Dims shape = source.shape();
+    shape[at] = size;
+    Dims along(shape.size(), 1);
+    along[at] = size;
+    const FusedScope fused(numelOf(shape));
+    // In 32 bits, of which a kernel compares twice as many at a time.
+    const DType numbers = size <= std::numeric_limits<std::int32_t>::max() ? DType::Int32 : DType::Int64;
+    const Tensor places = view(arange(std::int64_t{0}, size, 1, numbers), along);
+    result[0] = where(eq(places, toDType(index, numbers)), source, 0);
+  }
+  const Operand operands[] = {source, index};
+  const std::int64_t attrs[] = {dim, size};
+  tapeWhole(OpCode::scatter_one, operands, attrs, result);
+  return result[0];
+}
 
 std::vector<Tensor> where_true(const Tensor& condition) { return unbind(nonzero(asVector(condition)), 1); }
 Tensor where_method(const Tensor& x, const Tensor& condition, const Operand& other) {

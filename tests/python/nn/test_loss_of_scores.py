@@ -100,3 +100,31 @@ def test_derivatives_of_any_order():
     hessian = tandem.func.hessian(lambda r: F.cross_entropy(r, target[0]))(x[0].detach())
     p = x[0].detach().softmax(0)
     tandem.testing.assert_close(hessian, tandem.diag(p) - tandem.outer(p, p))
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("dtype", [tandem.float64, tandem.float16], ids=str)
+def test_gradient_of_one_element_a_row(dtype, dim):
+    def picked(x, index, g):
+        y = x.gather(dim, index)
+        (first,) = tandem.autograd.grad(y, x, g, create_graph=True)
+        return y, first, *tandem.autograd.grad(first.square().sum(), g)
+
+    for shape in ((5,), (6, 300), (300, 7), (2, 3, 4)):
+        if not -len(shape) <= dim < len(shape):
+            continue
+        x = tandem.randn(*shape).to(dtype).requires_grad_()
+        rows = list(shape)
+        rows[dim] = 1
+        index = tandem.randint(0, shape[dim], rows)
+        g = tandem.randn(*rows).to(dtype).requires_grad_()
+        found = picked(x, index, g)
+        assert tandem.equal(found[1], tandem.zeros_like(x).scatter_add(dim, index, g))
+        assert tandem.equal(found[2], 2 * g)
+        for part, compiled in zip(found, tandem.compile(picked)(x, index, g), strict=True):
+            assert_same_bits(compiled, part)
+    batch = tandem.randn(3, 4, 5, dtype=tandem.float64, requires_grad=True)
+    index = tandem.tensor([[0, 4, 2, 2], [1, 1, 3, 0], [4, 4, 4, 4]])[..., None]
+    each = tandem.func.vmap(tandem.func.grad(lambda x, i: x.gather(1, i).square().sum()))(batch, index)
+    tandem.testing.assert_close(each, tandem.func.grad(lambda x: x.gather(2, index).square().sum())(batch))
+    assert tandem.autograd.gradgradcheck(lambda x: x.gather(2, index).square(), (batch,))

@@ -94,6 +94,7 @@ COVERED = {
     "sub_log": "log_softmax",
     "log_softmax_along": "log_softmax",
     "log_softmax_at": "cross_entropy",
+    "scatter_one": "gather",
     "softmax_along": "softmax",
     "row_distances": "cdist",
     "lcm_by_gcd": "lcm",
