@@ -130,12 +130,18 @@ Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, Device device, 
   };
   needRank(format, t.shape(), op);
   const bool keep = format == MemoryFormat::Preserve;
-  if (format == MemoryFormat::Contiguous || (keep && t.isContiguous())) return copied(t);
-  const Dims order = keep ? orderOfStrides(t.shape(), {&t.strides(), 1}) : orderOf(format, t.dim());
-  const Tensor y = laidOut(t, order, copied);
-  if (std::ranges::is_sorted(order)) return y;
-  // Strides of dims of size 1 reach nothing, and are kept as they were.
-  if (keep && !t.impl()->batch && isDense(t, order)) y.impl()->strides = t.strides();
+  if (format == MemoryFormat::Contiguous) return copied(t);
+  Tensor y;
+  bool dense = t.isContiguous();
+  if (keep && dense) {
+    y = copied(t);
+  } else {
+    const Dims order = keep ? orderOfStrides(t.shape(), {&t.strides(), 1}) : orderOf(format, t.dim());
+    y = laidOut(t, order, copied);
+    dense = isDense(t, order);
+  }
+  // Strides of dims of size 1 reach nothing, and are kept as they were: rows may be `channels_last` beside.
+  if (keep && dense && !t.impl()->batch) y.impl()->strides = t.strides();
   return y;
 }
 

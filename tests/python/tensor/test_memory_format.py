@@ -22,6 +22,7 @@ IMAGE = tandem.randn(2, 3, 4, 5)
 VOLUME = tandem.randn(1, 2, 3, 4, 5)
 IN_LAST = IMAGE.to(memory_format=LAST)
 TURNED = IMAGE.permute(0, 2, 3, 1)
+PIXELS = tandem.randn(2, 3, 1, 1).to(memory_format=LAST)  # rows, too
 
 COPIES = {
     "to": (lambda x: x.to(memory_format=LAST), IMAGE, (60, 1, 15, 3)),
@@ -43,6 +44,9 @@ COPIES = {
     "transposed, with gaps": (lambda x: x[::2].t().clone(), tandem.randn(6, 4), (1, 4)),
     "channels cut": (lambda x: x[:, :2].double(), IN_LAST, (40, 1, 10, 2)),
     "one channel": (lambda x: x[:, :1].clone(), IN_LAST, (20, 1, 5, 1)),
+    "one pixel": (lambda x: x.clone(), PIXELS, (3, 1, 3, 3)),
+    "one pixel, with dtype": (lambda x: x.double(), PIXELS, (3, 1, 3, 3)),
+    "one pixel, copied": (lambda x: x.to(tandem.float32, copy=True), PIXELS, (3, 1, 3, 3)),
     "expanded": (lambda x: x.expand(3, 4).clone(), tandem.randn(3, 1), (4, 1)),
 }
 
@@ -101,6 +105,13 @@ def test_gradients_and_writes_of_copies(mode):
 def test_mapped_copies():
     y = tandem.vmap(lambda t: t.contiguous(memory_format=LAST))(tandem.stack([IMAGE, IMAGE]))
     assert_same_bits(y[1].contiguous(), IMAGE)
+
+
+def test_copies_of_filters_of_one_pixel_are_in_their_format():
+    conv = nn.Conv2d(3, 4, 1).to(memory_format=LAST)
+    copied = copy.deepcopy(conv)
+    assert copied.weight.stride() == conv.weight.stride() == (3, 1, 3, 3)
+    assert copied(IMAGE).stride() == conv(IMAGE).stride() == (80, 1, 20, 4)
 
 
 def test_modules_in_a_format():
