@@ -160,7 +160,8 @@ std::vector<Tensor> unbind(const Tensor& x, std::int64_t dim) {
 }
 
 Tensor cat(std::span<const Tensor> tensors, std::int64_t dim) {
-  // PyTorch's rules: 1-d empty tensors are left out, dtypes promote.
+  // PyTorch's rules: vectors of no elements are left out, dtypes promote.
+  auto isNothing = [](const Tensor& x) { return x.dim() == 1 && x.numel() == 0; };
   std::vector<Tensor> kept;
   std::vector<TensorMeta> metas;
   for (const auto& x : tensors) {
@@ -168,20 +169,28 @@ Tensor cat(std::span<const Tensor> tensors, std::int64_t dim) {
     m.shape = x.shape();
     m.dtype = x.dtype();
     metas.push_back(m);
-    if (x.dim() == 1 && x.numel() == 0 && tensors.size() > 1) continue;
+    // Those that ask for a gradient get one of no elements.
+    if (isNothing(x) && !x.requiresGrad() && tensors.size() > 1) continue;
     kept.push_back(x);
   }
   if (tensors.empty()) fail<ValueError>("cat(): expected a non-empty list of Tensors");
   if (kept.empty()) kept.push_back(tensors[0]);
   DType dtype = resultType(metas);
   for (auto& x : kept) x = toDType(x, dtype);
+  // They have the shape of the others, joined along dims in which those have any size.
+  const auto other = std::ranges::find_if_not(kept, isNothing);
+  if (other != kept.end() && other->dim() > 1 && std::ranges::any_of(kept, isNothing)) {
+    Dims none = other->shape();
+    none[static_cast<std::size_t>(wrapDim(dim, other->dim()))] = 0;
+    for (auto& x : kept)
+      if (isNothing(x)) x = reshape(x, none);
+  }
   if (kept[0].dim() == 0) fail("cat(): zero-dimensional tensor (at position 0) cannot be concatenated");
-  // Vectors of no elements are left out, whatever dim the others are joined along; here there are no others.
-  const bool nothing = kept[0].dim() == 1 && kept[0].numel() == 0;
-  dim = nothing ? 0 : wrapDim(dim, kept[0].dim());
-  const MemoryFormat format = formatOf(kept[0]);
+  // Vectors alone are joined along any dim.
+  dim = other == kept.end() ? 0 : wrapDim(dim, kept[0].dim());
+  const MemoryFormat format = formatOf(tensors[0]);
   if (format == MemoryFormat::Contiguous ||
-      !std::ranges::all_of(kept, [&](const Tensor& x) { return formatOf(x) == format; }))
+      !std::ranges::all_of(tensors, [&](const Tensor& x) { return formatOf(x) == format; }))
     return cat_plain(kept, dim);
   // Images whose channels lie beside each other are joined so, as in PyTorch.
   const Dims order = orderOf(format, kept[0].dim());

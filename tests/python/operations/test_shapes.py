@@ -298,3 +298,19 @@ def test_a_reshape_that_copies_is_no_view(mode):
     y.mul_(tandem.arange(6.0))
     y.sum().backward()
     assert tracked.grad.tolist() == [[0, 2, 4], [1, 3, 5]]
+
+
+@pytest.mark.parametrize("join", [tandem.cat, tandem.hstack])
+def test_vectors_of_no_elements_that_are_left_out_get_gradients(join, mode):
+    def step(none, x, again):
+        y = join([none, x, again])
+        return y, tandem.autograd.grad((y * y).sum(), [none, x, again])
+
+    none, again = tandem.ones(0, requires_grad=True), tandem.ones(0, dtype=tandem.float64, requires_grad=True)
+    for x in (tandem.rand(2, 3), tandem.rand(2, 3, 2, 2).to(memory_format=tandem.channels_last), tandem.rand(4)):
+        y, grads = run_in(mode, step, none, x.requires_grad_(), again)
+        assert y.dtype is tandem.float64 and y.equal(x.double()) and y.is_contiguous()
+        assert grads[0].shape == grads[2].shape == (0,) and grads[0].dtype is tandem.float32
+        assert grads[1].equal(2 * x.detach()) and grads[2].dtype is tandem.float64
+    y, grads = run_in(mode, step, none, none, again)
+    assert y.shape == (0,) and all(g.shape == (0,) for g in grads)
