@@ -91,6 +91,7 @@ class Node {
   void release() const {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(const_cast<Node*>(this));
   }
+  [[nodiscard]] std::int32_t refCount() const { return refs_.load(std::memory_order_relaxed); }
   /// Takes a reference unless the last one is already gone.
   [[nodiscard]] bool tryRetain() const;
 

@@ -42,6 +42,7 @@ Node& nodeOf(PyObject* o) { return *reinterpret_cast<NodeObject*>(o)->node; }
 
 void nodeDealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
   reinterpret_cast<NodeObject*>(self)->node.~Ref();
   type->tp_free(self);
   Py_DECREF(type);
@@ -182,27 +183,12 @@ PyObject* removableHandle(PyObject* owner, std::uint64_t id) {
 }
 PyObject* nodeRegisterHook(PyObject* self, PyObject* hook) {
   return guarded([&] {
-    auto run = [call = SharedObject(hook)](std::vector<Tensor>& grads, std::span<const Tensor> cotangents) {
-      WithGil gil;
-      PyRef in = tupleOf(grads);
-      PyRef out = tupleOf(cotangents);
-      beforeCall(call.get(), std::array{in.get(), out.get()}.data(), 2);
-      PyRef result(checked(PyObject_CallFunctionObjArgs(call.get(), in.get(), out.get(), nullptr)));
-      replaceAll(grads, result.get(), call.get());
-    };
-    return removableHandle(self, autograd::registerNodeHook(nodeOf(self), run));
+    return removableHandle(self, autograd::registerNodeHook(nodeOf(self), PythonNodeHook{SharedObject(hook)}));
   });
 }
 PyObject* nodeRegisterPreHook(PyObject* self, PyObject* hook) {
   return guarded([&] {
-    auto run = [call = SharedObject(hook)](std::vector<Tensor>& cotangents) {
-      WithGil gil;
-      PyRef out = tupleOf(cotangents);
-      beforeCall(call.get(), std::array{out.get()}.data(), 1);
-      PyRef result(checked(PyObject_CallOneArg(call.get(), out.get())));
-      replaceAll(cotangents, result.get(), call.get());
-    };
-    return removableHandle(self, autograd::registerNodePreHook(nodeOf(self), run));
+    return removableHandle(self, autograd::registerNodePreHook(nodeOf(self), PythonNodePreHook{SharedObject(hook)}));
   });
 }
 PyObject* removeHook(PyObject*, PyObject* args) {
@@ -429,6 +415,30 @@ int traverseList(const HookList<F>& list, visitproc visit, void* arg) {
       if (int r = python->call.traverse(visit, arg)) return r;
   return 0;
 }
+/// What the node's hooks hang on, if its object alone holds it.
+NodeExtras* ownedHooks(PyObject* object) {
+  const Ref<Node>& node = reinterpret_cast<NodeObject*>(object)->node;
+  return node && node->refCount() == 1 ? node->extras() : nullptr;
+}
+int nodeTraverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const NodeExtras* x = ownedHooks(self);
+  if (x == nullptr) return 0;
+  for (const auto& list : x->tensorHooks)
+    if (int r = traverseList<PythonTensorHook>(list, visit, arg)) return r;
+  if (int r = traverseList<PythonNodePreHook>(x->preHooks, visit, arg)) return r;
+  return traverseList<PythonNodeHook>(x->postHooks, visit, arg);
+}
+int nodeClear(PyObject* self) {
+  NodeExtras* x = ownedHooks(self);
+  if (x == nullptr) return 0;
+  // Taken out first: functions that go may run any code. Each result keeps its place.
+  std::vector<HookList<TensorHook>> hooks(x->tensorHooks.size());
+  hooks.swap(x->tensorHooks);
+  HookList<NodeHook> before = std::move(x->preHooks);
+  HookList<NodePostHook> after = std::move(x->postHooks);
+  return 0;
+}
 /// What the tensor's hooks hang on, if it is a leaf that this reference alone holds.
 AutogradMeta* ownedHooks(const Tensor& t) {
   if (!t.defined() || t.impl()->refCount() != 1) return nullptr;
@@ -453,6 +463,22 @@ void PythonLeafHook::operator()(const Tensor& leaf) const {
   if (isTensor(result.get())) fail("Tensor post accumulate grad hooks should return None.");
   if (result.get() != Py_None)
     fail<TypeError>("expected Variable, but hook returned '", Py_TYPE(result.get())->tp_name, "'");
+}
+
+void PythonNodeHook::operator()(std::vector<Tensor>& grads, std::span<const Tensor> cotangents) const {
+  WithGil gil;
+  PyRef in = tupleOf(grads);
+  PyRef out = tupleOf(cotangents);
+  beforeCall(call.get(), std::array{in.get(), out.get()}.data(), 2);
+  PyRef result(checked(PyObject_CallFunctionObjArgs(call.get(), in.get(), out.get(), nullptr)));
+  replaceAll(grads, result.get(), call.get());
+}
+void PythonNodePreHook::operator()(std::vector<Tensor>& cotangents) const {
+  WithGil gil;
+  PyRef out = tupleOf(cotangents);
+  beforeCall(call.get(), std::array{out.get()}.data(), 1);
+  PyRef result(checked(PyObject_CallOneArg(call.get(), out.get())));
+  replaceAll(cotangents, result.get(), call.get());
 }
 
 int traverseHooks(const Tensor& t, visitproc visit, void* arg) {
@@ -496,6 +522,8 @@ void initAutograd(PyObject* module) {
   PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>("A node of the graph of derivatives.")},
       {Py_tp_dealloc, slot(nodeDealloc)},
+      {Py_tp_traverse, slot(nodeTraverse)},
+      {Py_tp_clear, slot(nodeClear)},
       {Py_tp_repr, slot(nodeRepr)},
       {Py_tp_hash, slot(nodeHash)},
       {Py_tp_getattro, slot(nodeGetAttribute)},
@@ -505,9 +533,10 @@ void initAutograd(PyObject* module) {
       {Py_tp_getset, nodeProperties},
       {0, nullptr},
   };
-  PyType_Spec spec = {
-      "tandem.autograd.graph.Node", sizeof(NodeObject), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
+  PyType_Spec spec = {"tandem.autograd.graph.Node", sizeof(NodeObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |
+                          Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+                      slots};
   nodeType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   checked(PyModule_AddObjectRef(module, "_Node", reinterpret_cast<PyObject*>(nodeType)));
 

@@ -11,7 +11,7 @@ namespace tandem::python {
 /// The object of a node (a new reference), None for null. Objects of one node are equal, not identical.
 PyObject* nodeObject(Ref<Node> node);
 
-/// Python functions as hooks of a tensor: by name, as the collector of garbage goes through those of leaves.
+/// Python functions as hooks of a tensor or node: by name, as the collector of garbage goes through them.
 struct PythonTensorHook {
   SharedObject call;
   Tensor operator()(const Tensor& grad) const;
@@ -19,6 +19,14 @@ struct PythonTensorHook {
 struct PythonLeafHook {
   SharedObject call;
   void operator()(const Tensor& leaf) const;
+};
+struct PythonNodeHook {
+  SharedObject call;
+  void operator()(std::vector<Tensor>& grads, std::span<const Tensor> cotangents) const;
+};
+struct PythonNodePreHook {
+  SharedObject call;
+  void operator()(std::vector<Tensor>& cotangents) const;
 };
 /// The hooks of the leaf that `object` is, where nothing but `object` holds that: others can reach them otherwise.
 int traverseHooks(const Tensor& t, visitproc visit, void* arg);

@@ -1,5 +1,8 @@
 """Hooks of tensors, leaves and nodes: when they are called, and what they may put in place of a gradient."""
 
+import gc
+import weakref
+
 import pytest
 
 import tandem
@@ -204,3 +207,44 @@ def test_writes_to_inference_tensors_are_not_counted():
     with tandem.inference_mode():
         x = tandem.ones(2)
     tandem.autograd.graph.increment_version([x])
+
+
+HOOKS_OF_A_NODE = {
+    "after": lambda node, y, hook: node.register_hook(hook),
+    "before": lambda node, y, hook: node.register_prehook(hook),
+    "tensor": lambda node, y, hook: y.register_hook(hook),
+}
+
+
+@pytest.mark.parametrize("kind", HOOKS_OF_A_NODE)
+@pytest.mark.parametrize("run", [False, True])
+def test_a_node_whose_hooks_refer_to_it_is_collected(kind, run):
+    class Marker:
+        pass
+
+    def graph():
+        x, marker = tandem.ones(2, requires_grad=True), Marker()
+        y = x * 2
+        node = y.grad_fn
+        HOOKS_OF_A_NODE[kind](node, y, lambda *grads: (node, marker, None)[2])
+        if run:
+            y.sum().backward()
+        return weakref.ref(marker)
+
+    seen = graph()
+    gc.collect()
+    assert seen() is None
+
+
+def test_hooks_of_a_node_in_a_live_graph_stay():
+    def graph():
+        y = tandem.ones(2, requires_grad=True) * 2
+        node = y.grad_fn
+        node.register_hook(lambda *grads: called.append(node.name()))
+        return (y * 3).sum()
+
+    called = []
+    loss = graph()
+    gc.collect()
+    loss.backward()
+    assert called == ["MulBackward0"]
