@@ -150,6 +150,9 @@ States runCell(Recurrence kind, const char* name, const Tensor& input, const Ten
   if (w.state.size(0) != gateCount(kind) * hidden.size(1))
     fail(name, ": hidden has inconsistent hidden_size: got ", hidden.size(1), ", expected ",
          w.state.size(0) / gateCount(kind));
+  if (cell.defined() && !(cell.shape() == hidden.shape()))
+    fail(name, ": both states are to be of shape ", shapeText(hidden.shape()), ", but hx[1] has shape ",
+         shapeText(cell.shape()));
   return runLayer(kind, {input, Dims{input.size(0)}}, w, hidden, cell, false);
 }
 

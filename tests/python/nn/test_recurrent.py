@@ -333,3 +333,11 @@ def test_packed_sequences_are_converted():
         assert converted.data.tolist() == [1, 3, 2]
     with pytest.raises(RuntimeError, match="1D tensor"):
         tandem.nn.utils.rnn.pack_padded_sequence(tandem.ones(3, 2), tandem.tensor([[2, 1]]))
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (3, 1), (1, 1), (2, 5)])
+def test_both_states_of_a_cell_have_one_shape(shape):
+    cell, x, state = nn.LSTMCell(4, 5), tandem.ones(3, 4), tandem.zeros(3, 5)
+    with pytest.raises(RuntimeError, match=r"both states are to be of shape \[3, 5\], but hx\[1\] has shape"):
+        cell(x, (state, tandem.zeros(shape)))
+    assert cell(x, (state, state))[1].shape == (3, 5)
