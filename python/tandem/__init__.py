@@ -37,6 +37,7 @@ from tandem._functions import _check_tensor_all as _check_tensor_all
 from tandem._functions import _check_type as _check_type
 from tandem._functions import _check_value as _check_value
 from tandem._functions import _check_with as _check_with
+from tandem._functions import _int_mm as _int_mm
 from tandem._histograms import *  # noqa: F403
 from tandem._in_place import *  # noqa: F403
 from tandem._layer_functions import *  # noqa: F403
@@ -119,6 +120,7 @@ from tandem.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype  #
 from tandem.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled  # noqa: E402
 from tandem.amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype  # noqa: E402
 from tandem.amp.grad_scaler import GradScaler as GradScaler  # noqa: E402
+from tandem.cpu import amp as _cpu_amp  # noqa: E402
 from tandem.cuda import OutOfMemoryError as OutOfMemoryError  # noqa: E402
 from tandem.cuda import amp as _cuda_amp  # noqa: E402
 from tandem.cuda.streams import DeviceEvent as Event  # noqa: E402

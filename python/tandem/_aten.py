@@ -8,30 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import tandem
+from tandem._aten_names import NAMES, of_prefix
 from tandem._C import Tensor
 from tandem._stand_in import lacking_function
 
-
-def _slice(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
-    return input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)]
-
-
-def _index(input: Tensor, indices: list[Tensor | None]) -> Tensor:
-    return input[tuple(slice(None) if i is None else i for i in indices)]
-
-
-def _to_copy(input: Tensor, **kwargs: Any) -> Tensor:
-    return input.to(**kwargs, copy=True)
-
-
-_OWN: dict[str, Callable[..., Any]] = {
-    "_to_copy": _to_copy,
-    "_pin_memory": lambda input, device=None: input.pin_memory(),
-    "alias": lambda input: input.view(input.shape),
-    "index": _index,
-    "slice": _slice,
-    **{name: lacking_function(f"ops.aten.{name}") for name in ("_sparse_addmm", "_sparse_mm_reduce_impl")},
-}
+_LACKING = {name: lacking_function(f"ops.aten.{name}") for name in ("_sparse_addmm", "_sparse_mm_reduce_impl")}
 
 
 class Overload:
@@ -48,6 +29,11 @@ class Overload:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
+
+    # There is one object of each: copies and pickles give it.
+    def __reduce__(self) -> Any:
+        name, _, overload = self.__name__.partition(".")
+        return getattr, (operation(name), overload)
 
     def __repr__(self) -> str:
         return (
@@ -74,10 +60,13 @@ class Packet(Overload):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
-            raise AttributeError(f"there is no overload {name} of aten::{self.__name__}", name=name, obj=self)
+            raise AttributeError(f"there is no overload of that name: {name}", name=name, obj=self)
         found = Overload(f"{self.__name__}.{name}", self._function)
         setattr(self, name, found)
         return found
+
+    def __reduce__(self) -> Any:
+        return operation, (self.__name__,)
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
@@ -95,5 +84,8 @@ class Packet(Overload):
 @functools.cache
 def operation(name: str) -> Packet | None:
     """The operation of a name; None where Tandem has no function or method of it."""
-    function = _OWN.get(name) or getattr(tandem._C, name, None) or getattr(Tensor, name, None)
-    return Packet(name, function) if callable(function) and not name.startswith("__") else None
+    function = NAMES.get(name)
+    if function is None and not name.startswith("__"):
+        function = getattr(tandem._C, name, None) or getattr(Tensor, name, None) or getattr(tandem, name, None)
+        function = function or of_prefix(name) or _LACKING.get(name)
+    return Packet(name, function) if callable(function) else None

@@ -277,6 +277,18 @@ def real(input: Tensor) -> Tensor:
     return input
 
 
+def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of a matrix of int8 or uint8 with one of int8, in int32."""
+    for name, matrix, dtypes in (("self", input, (_C.int8, _C.uint8)), ("mat2", mat2, (_C.int8,))):
+        if matrix.dim() != 2:
+            raise RuntimeError(f"_int_mm: Expected {name} to be of dimension 2 but got {matrix.dim()}")
+        if matrix.dtype not in dtypes:
+            raise RuntimeError(
+                f"_int_mm: Expected {name} dtype to be {' or '.join(map(str, dtypes))} but got {matrix.dtype}"
+            )
+    return _C.mm(input.int(), mat2.int(), out=out)
+
+
 def _assert(condition: Any, message: str) -> None:
     """An AssertionError with this message, unless the condition holds."""
     if not condition:

@@ -68,6 +68,8 @@ NAMES = {
     "distributed.constants": "distributed",
     "distributed.tensor.placement_types": "distributed._placements",
     "distributed.elastic.multiprocessing.errors": "distributed.run",
+    "cpu.amp.autocast_mode": "cpu.amp",
+    "cpu.amp.grad_scaler": "cpu.amp",
     "cuda.amp.autocast_mode": "cuda.amp",
     "cuda.amp.grad_scaler": "cuda.amp",
     "utils.data._utils": "utils.data",
@@ -216,6 +218,9 @@ class Names(ModuleType):
             self.__dict__.update({n: v for n, v in vars(first).items() if isinstance(v, type) and n[0] != "_"})
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__" and self._sources[0].startswith("tandem.nn"):
+            public = ((n, getattr(self, n, None)) for n in dir(self) if n[0] != "_")
+            return [n for n, value in public if isinstance(value, type) and hasattr(value, "register_forward_hook")]
         if not name.startswith("__"):
             for source in self._sources:
                 module = importlib.import_module(source)

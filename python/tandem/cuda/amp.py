@@ -6,20 +6,22 @@ import functools
 import warnings
 
 from tandem import _C
-from tandem.amp import autocast_mode, grad_scaler
+from tandem.amp import autocast_mode as _autocast_mode
+from tandem.amp import grad_scaler as _grad_scaler
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
-def _warn(name: str) -> None:
+def warn_of_older_name(name: str, device: str) -> None:
+    """Say what the class `name` of `tandem.<device>.amp` is called now."""
     warnings.warn(
-        f"`cuda.amp.{name}(args...)` is deprecated. Use `amp.{name}('cuda', args...)` instead.",
+        f"`{device}.amp.{name}(args...)` is deprecated. Use `amp.{name}('{device}', args...)` instead.",
         FutureWarning,
         stacklevel=3,
     )
 
 
-class autocast(autocast_mode.autocast):
+class autocast(_autocast_mode.autocast):
     """`tandem.autocast("cuda", ...)`, its older spelling: without a GPU it warns and does nothing.
 
     >>> import tandem, warnings
@@ -30,11 +32,11 @@ class autocast(autocast_mode.autocast):
     """
 
     def __init__(self, enabled: bool = True, dtype: _C.dtype = _C.float16, cache_enabled: bool = True):
-        _warn("autocast")
+        warn_of_older_name("autocast", "cuda")
         super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 
-class GradScaler(grad_scaler.GradScaler):
+class GradScaler(_grad_scaler.GradScaler):
     """`tandem.amp.GradScaler("cuda", ...)`, its older spelling: without a GPU it warns and is disabled.
 
     >>> import tandem, warnings
@@ -51,9 +53,9 @@ class GradScaler(grad_scaler.GradScaler):
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
-        _warn("GradScaler")
+        warn_of_older_name("GradScaler", "cuda")
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
-custom_fwd = functools.partial(autocast_mode.custom_fwd, device_type="cuda")
-custom_bwd = functools.partial(autocast_mode.custom_bwd, device_type="cuda")
+custom_fwd = functools.partial(_autocast_mode.custom_fwd, device_type="cuda")
+custom_bwd = functools.partial(_autocast_mode.custom_bwd, device_type="cuda")

@@ -1,0 +1,216 @@
+"""Operations whose names, arguments or results are others below PyTorch's functions than in them, for
+`tandem.ops.aten`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tandem
+from tandem._C import Tensor
+from tandem.nn import functional as F  # noqa: N812
+
+__all__ = ["NAMES", "of_prefix"]
+
+# Functions of `nn.functional` that are taken as they are.
+_SAME = (
+    "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d avg_pool1d avg_pool2d avg_pool3d elu gelu glu "
+    "hardsigmoid hardswish hardtanh leaky_relu linear mish pad relu6 scaled_dot_product_attention silu softplus"
+)
+
+# Losses: how many tensors come first, and what follows them; a reduction is a number.
+_LOSSES = {
+    "binary_cross_entropy": (2, "weight reduction"),
+    "binary_cross_entropy_with_logits": (2, "weight pos_weight reduction"),
+    "cosine_embedding_loss": (3, "margin reduction"),
+    "cross_entropy_loss": (2, "weight reduction ignore_index label_smoothing"),
+    "hinge_embedding_loss": (2, "margin reduction"),
+    "huber_loss": (2, "reduction delta"),
+    "kl_div": (2, "reduction"),
+    "l1_loss": (2, "reduction"),
+    "margin_ranking_loss": (3, "margin reduction"),
+    "mse_loss": (2, "reduction"),
+    "multi_margin_loss": (2, "p margin weight reduction"),
+    "multilabel_margin_loss": (2, "reduction"),
+    "nll_loss": (2, "weight reduction ignore_index"),
+    "poisson_nll_loss": (2, "log_input full eps reduction"),
+    "smooth_l1_loss": (2, "reduction beta"),
+    "soft_margin_loss": (2, "reduction"),
+    "triplet_margin_loss": (3, "margin p eps swap reduction"),
+}
+
+# Views of which there is a form that copies.
+_VIEWS = (
+    "alias as_strided detach diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind "
+    "unfold unsqueeze view"
+)
+
+
+def _loss(name: str) -> Callable[..., Any]:
+    tensors, names = _LOSSES[name]
+    function = getattr(F, name.replace("entropy_loss", "entropy"))
+
+    def loss(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(names.split(), args[tensors:], strict=False)) | kwargs
+        given["reduction"] = ("none", "mean", "sum")[given.get("reduction", 1)]
+        return function(*args[:tensors], **given)
+
+    return loss
+
+
+def of_prefix(name: str) -> Any:
+    """The function that PyTorch's `linalg_norm` or `special_ndtr` is; None for other names."""
+    prefix, _, rest = name.partition("_")
+    return getattr(getattr(tandem, prefix), rest, None) if prefix in ("linalg", "special") and rest else None
+
+
+def _index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    return input[_places(indices)]
+
+
+def _places(indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+def _index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    if all(i is not None for i in indices):
+        return input.index_put_(tuple(indices), values, accumulate)
+    places = tandem.arange(input.numel(), device=input.device).reshape(input.shape)[_places(indices)]
+    return input.put_(places, values.expand(places.shape), accumulate)
+
+
+def _slice(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+    return input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)]
+
+
+def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
+    def copied(*args: Any, **kwargs: Any) -> Any:
+        found = view(*args, **kwargs)
+        return found.clone() if isinstance(found, Tensor) else [t.clone() for t in found]
+
+    return copied
+
+
+def _padded(mode: str) -> Callable[..., Any]:
+    return lambda input, padding: F.pad(input, padding, mode)
+
+
+def _convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+) -> Tensor:
+    dims = weight.ndim - 2
+    if transposed:
+        transposed_form = getattr(F, f"conv_transpose{dims}d")
+        return transposed_form(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return getattr(F, f"conv{dims}d")(input, weight, bias, stride, padding, dilation, groups)
+
+
+def _embedding(
+    weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Tensor:
+    skipped = None if padding_idx < 0 else padding_idx
+    return F.embedding(indices, weight, skipped, None, 2.0, scale_grad_by_freq, sparse)
+
+
+def _native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    if train is False or p == 0:
+        return input.clone(), tandem.ones_like(input, dtype=tandem.bool)
+    kept = tandem.rand_like(input) >= p
+    return (input * kept / (1 - p) if p < 1 else input * 0), kept
+
+
+def _native_layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    dims = tuple(range(-len(normalized_shape), 0))
+    var, mean = tandem.var_mean(input, dims, correction=0, keepdim=True)
+    return F.layer_norm(input, normalized_shape, weight, bias, eps), mean, (var + eps).rsqrt()
+
+
+def _batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def _softmax(name: str) -> Callable[..., Any]:
+    function = getattr(F, name)
+    return lambda input, dim, half_to_float: function(input, dim, dtype=tandem.float32 if half_to_float else None)
+
+
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    part = grad_output * output
+    return (part - output * part.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+
+
+NAMES: dict[str, Callable[..., Any]] = {
+    **{name: getattr(F, name) for name in _SAME.split()},
+    **{name: _loss(name) for name in _LOSSES},
+    **{name: getattr(Tensor, name) for name in ("__and__", "__lshift__", "__or__", "__rshift__", "__xor__")},
+    "_is_all_true": lambda input: input.all(),
+    "_is_any_true": lambda input: input.any(),
+    "_local_scalar_dense": lambda input: input.item(),
+    "_log_softmax": _softmax("log_softmax"),
+    "_log_softmax_backward_data": _log_softmax_backward_data,
+    "_pin_memory": lambda input, device=None: input.pin_memory(),
+    "_reshape_alias": lambda input, size, stride: input.as_strided(size, stride),
+    "_softmax": _softmax("softmax"),
+    "_softmax_backward_data": _softmax_backward_data,
+    "_to_copy": lambda input, **kwargs: input.to(**kwargs, copy=True),
+    "_unsafe_index": _index,
+    "_unsafe_index_put": lambda input, *args, **kwargs: _index_put_(input.clone(), *args, **kwargs),
+    "_unsafe_view": lambda input, size: input.reshape(size),
+    "alias": lambda input: input.view(input.shape),
+    "batch_norm": _batch_norm,
+    "constant_pad_nd": lambda input, pad, value=0: F.pad(input, pad, "constant", value),
+    "convolution": _convolution,
+    "copy": lambda input, src, non_blocking=False: src.to(input.dtype).expand(input.shape).clone(),
+    "embedding": _embedding,
+    "group_norm": lambda input, groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True: F.group_norm(
+        input, groups, weight, bias, eps
+    ),
+    "index": _index,
+    "index_put": lambda input, *args, **kwargs: _index_put_(input.clone(), *args, **kwargs),
+    "index_put_": _index_put_,
+    "layer_norm": lambda input, shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True: F.layer_norm(
+        input, shape, weight, bias, eps
+    ),
+    "lift_fresh": lambda input: input,
+    "lift_fresh_copy": lambda input: input.clone(),
+    "max_pool2d_with_indices": lambda *args, **kwargs: F.max_pool2d(*args, **kwargs, return_indices=True),
+    "max_pool3d_with_indices": lambda *args, **kwargs: F.max_pool3d(*args, **kwargs, return_indices=True),
+    "native_dropout": _native_dropout,
+    "native_layer_norm": _native_layer_norm,
+    **{f"reflection_pad{n}d": _padded("reflect") for n in (1, 2, 3)},
+    **{f"replication_pad{n}d": _padded("replicate") for n in (1, 2, 3)},
+    "scalar_tensor": tandem.scalar_tensor,
+    "sigmoid_backward": lambda grad_output, output: grad_output * (1 - output) * output,
+    "slice": _slice,
+    "sym_numel": lambda input: input.numel(),
+    "sym_size": lambda input, *dim: input.size(*dim),
+    "sym_storage_offset": lambda input: input.storage_offset(),
+    "sym_stride": lambda input, *dim: input.stride(*dim),
+    "tanh_backward": lambda grad_output, output: grad_output * (1 - output * output),
+    "threshold_backward": lambda grad_output, input, threshold: grad_output.masked_fill(input <= threshold, 0),
+}
+NAMES |= {f"{name}_copy": _copied(NAMES.get(name) or getattr(Tensor, name)) for name in _VIEWS.split()}
