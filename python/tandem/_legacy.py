@@ -6,7 +6,8 @@ import warnings
 from typing import Any
 
 from tandem import _C, _support
-from tandem._storages import Storage, TypedStorage
+from tandem._storages import Storage as _Memory
+from tandem._storages import TypedStorage
 
 __all__ = [
     "BFloat16Storage",
@@ -29,6 +30,7 @@ __all__ = [
     "LongTensor",
     "ShortStorage",
     "ShortTensor",
+    "Storage",
     "are_deterministic_algorithms_enabled",
     "compiled_with_cxx11_abi",
     "get_default_device",
@@ -65,7 +67,7 @@ class _TypedTensor(type):
         if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
             if isinstance(args[0], Tensor):
                 return _support.alias_of(args[0], cls.dtype, cls.place or "cpu")
-            if isinstance(args[0], Storage):
+            if isinstance(args[0], _Memory):
                 return _support.tensor_of_storage(args[0], cls.dtype)
             return _C.tensor(args[0], dtype=cls.dtype, device=cls.place)
         size = args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args
@@ -132,7 +134,7 @@ def _storage_of(name: str, dtype: Any) -> Any:
     return _OfDType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": "tandem"})
 
 
-FloatStorage = _storage_of("FloatStorage", _C.float32)
+Storage = FloatStorage = _storage_of("FloatStorage", _C.float32)
 DoubleStorage = _storage_of("DoubleStorage", _C.float64)
 HalfStorage = _storage_of("HalfStorage", _C.float16)
 BFloat16Storage = _storage_of("BFloat16Storage", _C.bfloat16)

@@ -39,7 +39,6 @@ INSTEAD = {
     "nn.attention.flex_attention": "nn.functional.scaled_dot_product_attention with a mask",
     "distributed.fsdp": "nn.parallel.DistributedDataParallel",
     "distributed": "the collective operations of tandem.distributed, or nn.parallel.DistributedDataParallel",
-    "nn.modules.module.register_module_backward_hook": "nn.modules.module.register_module_full_backward_hook",
     "nn.qat": "modules in float16 or bfloat16",
     "nn.quantized": "modules in float16 or bfloat16",
     "complex64": "two real tensors, or a last dim of size 2",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tandem import _C
 
@@ -89,10 +89,8 @@ def _unswapped(pivots: Tensor, rows: int, like: Tensor) -> Tensor:
     return _linalg.lu_solve(unit, _C.cat((pivots, rest), -1), unit).mT.contiguous()
 
 
-def lu_unpack(
-    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
-) -> tuple[Tensor, Tensor, Tensor]:
-    """P, L and U of what `linalg.lu_factor` returned; empty tensors for what is not asked for.
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """P, L and U, by these names, of what `linalg.lu_factor` returned; empty tensors for what is not asked for.
 
     Args:
         LU_data: L and U in one matrix (..., m, n).
@@ -121,7 +119,7 @@ def lu_unpack(
     if unpack_data:
         L = LU_data[..., :k].tril(-1) + _C.eye(m, k, dtype=LU_data.dtype, device=LU_data.device)
         U = LU_data[..., :k, :].triu()
-    return P, L, U
+    return _C._named_result("lu_unpack", ("P", "L", "U"), (P, L, U))
 
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:

@@ -422,6 +422,10 @@ def is_view(self: Tensor) -> bool:
     return self._base is not None
 
 
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    return other.detach() if assign else self.detach().copy_(other).detach()
+
+
 def tensor_copy(self: Tensor) -> Tensor:
     if self.requires_grad and not self.is_leaf:
         return self.view_as(self)

@@ -19,6 +19,7 @@ __all__ = [
     "get_default_nowrap_functions",
     "get_ignored_functions",
     "get_overridable_functions",
+    "get_testing_overrides",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
@@ -159,10 +160,22 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     for owner in (tandem, tandem.nn.functional, tandem.linalg, tandem.special):
         named = {n: f for n, f in vars(owner).items() if not n.startswith("_") and isinstance(f, BuiltinFunctionType)}
         found[owner] = list(named.values())
-    attributes = [(n, a) for n, a in vars(_C.Tensor).items() if not n.startswith("_") or n.endswith("__")]
+    unasked = ("__new__", "__hash__", "__torch_function__", "as_subclass")
+    public = [(n, a) for n, a in vars(_C.Tensor).items() if not n.startswith("_") or n.endswith("__")]
+    attributes = [(n, a) for n, a in public if n not in unasked]
     found[_C.Tensor] = [a for _, a in attributes if callable(a) and not isinstance(a, type)]
     found[_C.Tensor] += [a.__get__ for n, a in attributes if isinstance(a, GetSetDescriptorType) and n != "__dict__"]
     return found
+
+
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """For each function that modes and classes are asked about, one that takes anything and gives -1.
+
+    >>> import tandem
+    >>> tandem.overrides.get_testing_overrides()[tandem.add](tandem.ones(2), 1)
+    -1
+    """
+    return {f: lambda *args, **kwargs: -1 for functions in get_overridable_functions().values() for f in functions}
 
 
 def get_ignored_functions() -> set[Callable[..., Any]]:

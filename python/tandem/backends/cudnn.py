@@ -11,12 +11,12 @@ are used, and which one follows from the operation.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import types
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 from tandem import _C
+from tandem.backends._flags import within
 
 enabled: bool
 allow_tf32: bool
@@ -60,14 +60,13 @@ def is_available() -> bool:
     return version() is not None
 
 
-@contextlib.contextmanager
 def flags(
     enabled: bool = False,
     benchmark: bool = False,
     benchmark_limit: int = 10,
     deterministic: bool = False,
     allow_tf32: bool = True,
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Other flags within a `with` block. Those that are not given have the defaults above, as in PyTorch.
 
     >>> from tandem.backends import cudnn
@@ -77,19 +76,11 @@ def flags(
     >>> cudnn.allow_tf32
     False
     """
-    module = sys.modules[__name__]
-    new = {
-        "enabled": enabled,
-        "benchmark": benchmark,
-        "benchmark_limit": benchmark_limit,
-        "deterministic": deterministic,
-        "allow_tf32": allow_tf32,
-    }
-    before = {name: getattr(module, name) for name in new}
-    for name, value in new.items():
-        setattr(module, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(module, name, value)
+    return within(
+        __name__,
+        enabled=enabled,
+        benchmark=benchmark,
+        benchmark_limit=benchmark_limit,
+        deterministic=deterministic,
+        allow_tf32=allow_tf32,
+    )

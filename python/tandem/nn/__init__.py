@@ -37,4 +37,5 @@ from tandem.nn.softmax import *  # noqa: F403
 from tandem.nn.sparse import *  # noqa: F403
 from tandem.nn.transformer import *  # noqa: F403
 
+functional.grad = grad  # type: ignore[attr-defined]  # which is made of functions of it
 _missing.explain_missing_names()

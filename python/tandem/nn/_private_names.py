@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tandem._stand_in import lacking_functions
 from tandem.nn.state_dict import EXTRA_STATE as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401
 
 
@@ -10,6 +9,3 @@ def _addindent(s_: str, numSpaces: int) -> str:
     """The lines of a text but the first, each behind `numSpaces` spaces."""
     first, *rest = s_.split("\n")
     return "\n".join([first, *(" " * numSpaces + line for line in rest)])
-
-
-globals().update(lacking_functions("tandem.nn.modules.module", "register_module_backward_hook"))

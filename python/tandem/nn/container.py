@@ -273,7 +273,9 @@ class ModuleDict(Module):
             raise TypeError(f"ModuleDict.update should be called with a mapping or pairs, but got {type(modules)}")
         pairs: Any = modules.items() if hasattr(modules, "items") else modules
         for i, pair in enumerate(pairs):
-            if not isinstance(pair, Collection) or len(pair) != 2:
+            if not isinstance(pair, Collection):
+                raise TypeError(f"ModuleDict update sequence element #{i} should be a pair; is {type(pair).__name__}")
+            if len(pair) != 2:
                 raise ValueError(f"ModuleDict update sequence element #{i} has to be a pair of key and module")
             key, module = pair
             self[key] = module
@@ -359,8 +361,8 @@ class ParameterList(Module):
 class ParameterDict(Module):
     """A dict of parameters; tensors put in become parameters, other values are kept as they are.
 
-    Keys are strings (TypeError), in the order of insertion; KeyError for one that there is not. RuntimeError when
-    called.
+    Keys are strings (TypeError), in the order of insertion, of a dict in their own; KeyError for one that there is
+    not. RuntimeError when called.
 
     Example:
         >>> import tandem
@@ -405,14 +407,14 @@ class ParameterDict(Module):
 
     def __or__(self, other: ParameterDict) -> ParameterDict:
         together = self.copy()
-        together.update(other.items())
+        together.update(other)
         return together
 
     def __ror__(self, other: ParameterDict) -> ParameterDict:
         return ParameterDict(other.items()) | self
 
     def __ior__(self, other: ParameterDict) -> Self:
-        self.update(other.items())
+        self.update(other)
         return self
 
     def keys(self) -> Iterable[str]:
@@ -463,9 +465,12 @@ class ParameterDict(Module):
         for key in list(self._keys):
             del self[key]
 
-    def update(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        """Add the values of a mapping or of pairs."""
-        pairs = parameters.items() if hasattr(parameters, "items") else parameters
+    def update(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | ParameterDict) -> None:
+        """Add the values of a mapping or of pairs; those of a mapping that is neither an OrderedDict nor a
+        ParameterDict in the order of their keys."""
+        pairs: Any = parameters.items() if hasattr(parameters, "items") else parameters
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            pairs = sorted(pairs, key=operator.itemgetter(0))
         for key, value in pairs:
             self[key] = value
 

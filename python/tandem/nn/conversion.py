@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, overload
 
 import tandem
+from tandem import __future__
 from tandem.nn.parameter import Parameter, is_lazy
 from tandem.types import Device
 
@@ -42,10 +43,17 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     return device, dtype, late, memory_format
 
 
+def _swap(tensor: tandem.Tensor, other: tandem.Tensor, name: str) -> None:
+    try:
+        tandem.utils.swap_tensors(tensor, other)
+    except RuntimeError as error:
+        raise RuntimeError(f"_apply(): Couldn't swap {name}") from error
+
+
 class ConversionMethods:
     """Conversions of a module; `Module` derives from it and holds the dicts and the children.
 
-    All change the module itself and return it. Parameters stay the same objects.
+    All change the module itself and return it. Parameters stay the same objects (but see `tandem.__future__`).
 
     Example:
         >>> import tandem
@@ -59,18 +67,28 @@ class ConversionMethods:
     children: Callable[[], Iterator[Any]]
 
     def _apply(self, fn: Callable[[tandem.Tensor], tandem.Tensor], recurse: bool = True) -> Self:
-        """Replace the values of parameters, their gradients and buffers by `fn` of them; parameters keep identity."""
+        """Replace the values of parameters, their gradients and buffers by `fn` of them; parameters keep identity,
+        unless `__future__` says otherwise."""
         if recurse:
             for child in self.children():
                 child._apply(fn)
-        for param in self._parameters.values():
+        for name, param in self._parameters.items():
             if param is None:
                 continue
             with tandem.no_grad():
-                grad = param.grad
-                param.data = fn(param.data)
+                grad, data = param.grad, fn(param.data)
+                if __future__.get_swap_module_params_on_conversion():
+                    _swap(param, Parameter(data, param.requires_grad), f"{type(self).__name__}.{name}")
+                elif __future__.get_overwrite_module_params_on_conversion():
+                    param = self._parameters[name] = Parameter(data, param.requires_grad)
+                else:
+                    param.data = data
                 if grad is not None:
-                    param.grad = fn(grad.data).requires_grad_(grad.requires_grad)
+                    converted = fn(grad.data).requires_grad_(grad.requires_grad)
+                    if __future__.get_swap_module_params_on_conversion():
+                        _swap(grad, converted, f"{type(self).__name__}.{name}.grad")
+                        converted = grad
+                    param.grad = converted
         for name, buffer in self._buffers.items():
             if buffer is None:
                 continue

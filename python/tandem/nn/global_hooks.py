@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import tandem
-from tandem.nn.hooks import RemovableHandle, add_hook
+from tandem.nn.hooks import RegularBackwardHook, RemovableHandle, add_hook
 
 if TYPE_CHECKING:
     from tandem.nn.module import Module
 
 __all__ = [
+    "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",
@@ -89,9 +90,35 @@ def register_module_full_backward_pre_hook(hook: Callable[[Module, Any], Any]) -
     return add_hook(_global_backward_pre_hooks, hook)
 
 
+def register_module_backward_hook(hook: Callable[[Module, Any, Any], Any]) -> RemovableHandle:
+    """Deprecated for `register_module_full_backward_hook`: call `hook(module, grad_input, grad_output)` when the last
+    operation of a module passes its gradients on, for every module; `grad_input` are those of that operation.
+
+    A returned tuple replaces them. RuntimeError where all modules have full backward hooks.
+
+    Example:
+        >>> import tandem
+        >>> x = tandem.ones(1, requires_grad=True)
+        >>> with tandem.nn.global_hooks.register_module_backward_hook(lambda module, gi, go: print(go)):
+        ...     tandem.nn.ReLU()(x).backward()
+        (tensor([1.]),)
+    """
+    _need_one_kind(bool(_global_backward_hooks))
+    return add_hook(_global_forward_hooks, RegularBackwardHook(hook))
+
+
+def _need_one_kind(has_other: bool) -> None:
+    if has_other:
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
+            "one of them."
+        )
+
+
 def register_module_full_backward_hook(hook: Callable[[Module, Any, Any], Any]) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` when the gradients of a module's inputs are known, for every
-    module; a returned tuple replaces `grad_input`.
+    module; a returned tuple replaces `grad_input`. RuntimeError where there are hooks of
+    `register_module_backward_hook`.
 
     Example:
         >>> import tandem
@@ -100,6 +127,7 @@ def register_module_full_backward_hook(hook: Callable[[Module, Any, Any], Any]) 
         ...     tandem.nn.ReLU()(x).backward()
         (tensor([1.]),)
     """
+    _need_one_kind(any(isinstance(h, RegularBackwardHook) for h in _global_forward_hooks.values()))
     return add_hook(_global_backward_hooks, hook)
 
 

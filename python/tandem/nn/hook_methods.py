@@ -13,7 +13,7 @@ from tandem.nn.global_hooks import (
     _global_forward_hooks_with_kwargs,
     _global_forward_pre_hooks,
 )
-from tandem.nn.hooks import BackwardBoundary, RemovableHandle, add_hook
+from tandem.nn.hooks import BackwardBoundary, RegularBackwardHook, RemovableHandle, add_hook
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -43,22 +43,6 @@ class _WithoutModule:
 
     def __call__(self, module: Any, *args: Any) -> Any:
         return self.hook(*args)
-
-
-class _RegularBackwardHook:
-    """A forward hook that has a backward hook of the older kind called by the last operation of a call."""
-
-    def __init__(self, hook: Callable[..., Any]) -> None:
-        self.hook = hook
-
-    def __call__(self, module: Any, args: Any, output: Any) -> None:
-        while isinstance(output, (dict, list, tuple)) and output:
-            inner = [v for v in output.values() if hasattr(v, "grad_fn")] if isinstance(output, dict) else output
-            output = inner[0] if inner else None
-        node = getattr(output, "grad_fn", None)
-        if node is not None:
-            hook = self.hook
-            node.register_hook(lambda grad_input, grad_output: hook(module, grad_input, grad_output))
 
 
 class HookMethods:
@@ -190,7 +174,7 @@ class HookMethods:
         A returned tuple replaces them. RuntimeError where the module has full backward hooks.
         """
         self._need_one_kind(bool(self._backward_hooks))
-        return self._add_hook("_forward_hooks", _RegularBackwardHook(hook))
+        return self._add_hook("_forward_hooks", RegularBackwardHook(hook))
 
     def register_full_backward_hook(
         self, hook: Callable[[Self, Any, Any], Any], prepend: bool = False
@@ -199,7 +183,7 @@ class HookMethods:
 
         A returned tuple replaces `grad_input`. RuntimeError where the module has hooks of `register_backward_hook`.
         """
-        self._need_one_kind(any(isinstance(h, _RegularBackwardHook) for h in self._forward_hooks.values()))
+        self._need_one_kind(any(isinstance(h, RegularBackwardHook) for h in self._forward_hooks.values()))
         return self._add_hook("_backward_hooks", hook, prepend)
 
     def register_full_backward_pre_hook(

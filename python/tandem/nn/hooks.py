@@ -70,6 +70,22 @@ def add_hook(
     return handle
 
 
+class RegularBackwardHook:
+    """A forward hook that has a backward hook of the older kind called by the last operation of a call."""
+
+    def __init__(self, hook: Callable[..., Any]) -> None:
+        self.hook = hook
+
+    def __call__(self, module: Any, args: Any, output: Any) -> None:
+        while isinstance(output, (dict, list, tuple)) and output:
+            inner = [v for v in output.values() if hasattr(v, "grad_fn")] if isinstance(output, dict) else output
+            output = inner[0] if inner else None
+        node = getattr(output, "grad_fn", None)
+        if node is not None:
+            hook = self.hook
+            node.register_hook(lambda grad_input, grad_output: hook(module, grad_input, grad_output))
+
+
 class _Identity(tandem.autograd.Function):
     """Passes tensors through; its backward passes the gradients through `visit`."""
 

@@ -101,7 +101,9 @@ class Module(HookMethods, ConversionMethods):
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
         params = own.get("_parameters")
-        if isinstance(value, Parameter):
+        # Most values are neither, which is soon known.
+        may_be_either = isinstance(value, tandem.Tensor) and type(value) is not tandem.Tensor
+        if may_be_either and isinstance(value, Parameter):
             if params is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
             self._forget(name, keep="_parameters")
@@ -123,7 +125,7 @@ class Module(HookMethods, ConversionMethods):
                     f"cannot assign '{type_name(value)}' as child module '{name}' (tandem.nn.Module or None expected)"
                 )
             own["_modules"][name] = registered(_global_module_registration_hooks, self, name, None)
-        elif isinstance(value, Buffer) or (params is not None and name in own["_buffers"]):
+        elif (may_be_either and isinstance(value, Buffer)) or (params is not None and name in own["_buffers"]):
             if params is None:
                 raise AttributeError("cannot assign buffers before Module.__init__() call")
             if value is not None and not isinstance(value, tandem.Tensor):
@@ -133,12 +135,13 @@ class Module(HookMethods, ConversionMethods):
                 )
             if name in own["_buffers"]:
                 own["_buffers"][name] = registered(_global_buffer_registration_hooks, self, name, value)
-                if isinstance(value, Buffer):
+                if may_be_either and isinstance(value, Buffer):
                     unsaved = own["_non_persistent_buffers_set"]
                     (unsaved.discard if value.persistent else unsaved.add)(name)
             elif isinstance(value, Buffer):
                 self._forget(name, keep="_buffers")
-                self.register_buffer(name, value, value.persistent)
+                # An override may know of no other buffers than those that are saved.
+                self.register_buffer(name, value, *(() if value.persistent else (False,)))
         else:
             object.__setattr__(self, name, value)
 

@@ -15,12 +15,45 @@ if TYPE_CHECKING:
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 
 
-class Parameter(tandem.Tensor):
+class _ParameterType(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls in type(instance).__mro__:
+            return True
+        return cls is Parameter and _has_own_class(instance) and getattr(instance, "_is_param", False)
+
+
+class _BufferType(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls in type(instance).__mro__:
+            return True
+        return cls is Buffer and _has_own_class(instance) and getattr(instance, "_is_buffer", False)
+
+
+def _has_own_class(data: Any) -> bool:
+    """Is it of a subclass of Tensor that is neither that of parameters nor that of buffers?"""
+    classes = type(data).__mro__
+    of_tensor = classes[0] is not tandem.Tensor and tandem.Tensor in classes
+    return of_tensor and Parameter not in classes and Buffer not in classes
+
+
+def _marked(data: tandem.Tensor, requires_grad: bool, kind: str, mark: str) -> Any:
+    """`data` as a parameter or buffer that keeps its class; RuntimeError where that class's `detach` does not."""
+    own = data.detach().requires_grad_(requires_grad)
+    if type(own) is not type(data):
+        raise RuntimeError(
+            f"Creating a {kind} from an instance of type {type(data).__name__} requires that detach() returns an "
+            f"instance of the same type, but return type {type(own).__name__} was found instead."
+        )
+    setattr(own, mark, True)
+    return own
+
+
+class Parameter(tandem.Tensor, metaclass=_ParameterType):
     """A tensor that a module registers as one of its parameters when it is assigned as an attribute.
 
     Args:
         data: values, of any shape; floating point if `requires_grad`. An empty tensor when left out. The parameter
-            shares its storage.
+            shares its storage. One of a subclass of Tensor keeps its class, and is an instance of `Parameter` beside.
         requires_grad: whether gradients are wanted. True by default.
 
     Example:
@@ -36,6 +69,8 @@ class Parameter(tandem.Tensor):
     def __new__(cls, data: tandem.Tensor | None = None, requires_grad: bool = True) -> Self:
         if data is None:
             data = tandem.empty(0)
+        if _has_own_class(data):
+            return _marked(data, requires_grad, "Parameter", "_is_param")
         return tandem.Tensor._make_subclass(cls, data, requires_grad)
 
     def __repr__(self) -> str:
@@ -50,11 +85,12 @@ class Parameter(tandem.Tensor):
         return copied
 
 
-class Buffer(tandem.Tensor):
+class Buffer(tandem.Tensor, metaclass=_BufferType):
     """A tensor that a module registers as one of its buffers when it is assigned as an attribute.
 
     Args:
-        data: values, of any shape and dtype. An empty tensor when left out.
+        data: values, of any shape and dtype. An empty tensor when left out. One of a subclass of Tensor keeps its
+            class, and is an instance of `Buffer` beside.
         persistent: whether the buffer belongs to the module's `state_dict`.
 
     Example:
@@ -71,7 +107,10 @@ class Buffer(tandem.Tensor):
     def __new__(cls, data: tandem.Tensor | None = None, *, persistent: bool = True) -> Self:
         if data is None:
             data = tandem.empty(0)
-        buffer = tandem.Tensor._make_subclass(cls, data.detach(), data.requires_grad)
+        if _has_own_class(data):
+            buffer = _marked(data, data.requires_grad, "Buffer", "_is_buffer")
+        else:
+            buffer = tandem.Tensor._make_subclass(cls, data.detach(), data.requires_grad)
         buffer.persistent = persistent
         return buffer
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tandem
+from tandem import __future__
 from tandem.nn.parameter import Parameter, is_lazy
 
 if TYPE_CHECKING:
@@ -88,6 +89,21 @@ def save_own(module: Module, destination: dict[str, Any], prefix: str, keep_vars
         destination[prefix + EXTRA_STATE] = module.get_extra_state()
 
 
+def _swap(target: tandem.Tensor, value: tandem.Tensor, assign: bool) -> None:
+    """Swap `target` with what its `module_load` makes of `value`."""
+    with tandem.no_grad():
+        new = target.module_load(value, assign=assign)
+    if new is value or new is target:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in "
+            "module_load"
+        )
+    if isinstance(target, Parameter):
+        wanted = target.requires_grad
+        new = new.requires_grad_(wanted) if isinstance(new, Parameter) else Parameter(new, requires_grad=wanted)
+    tandem.utils.swap_tensors(target, new)
+
+
 def load_own(
     module: Module,
     state: dict[str, Any],
@@ -122,6 +138,8 @@ def load_own(
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
                 f"the shape in current model is {target.shape}."
             )
+        elif __future__.get_swap_module_params_on_conversion():
+            _swap(target, value, assign)
         elif assign:
             if isinstance(target, Parameter) and not isinstance(value, Parameter):
                 value = Parameter(value, requires_grad=target.requires_grad)

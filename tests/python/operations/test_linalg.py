@@ -323,7 +323,8 @@ def test_factors_by_their_older_names(shape):
     p, low, up = tandem.lu_unpack(*factors)
     for ours, want in zip((p, low, up), linalg.lu(a), strict=True):
         close(ours.detach(), want.detach())
-    assert [t.numel() for t in tandem.lu_unpack(*factors, unpack_data=False)] == [p.numel(), 0, 0]
+    parts = tandem.lu_unpack(*factors, unpack_data=False)
+    assert [t.numel() for t in (parts.P, parts.L, parts.U)] == [p.numel(), 0, 0]
     assert tandem.lu_unpack(*factors, unpack_pivots=False)[0].shape == (0,)
     (g,) = tandem.autograd.grad(low.sin().sum() + up.sum(), a)
     _, other_low, other_up = linalg.lu(a)

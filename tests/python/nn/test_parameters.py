@@ -1,0 +1,235 @@
+"""Parameters and buffers of subclasses of Tensor, and what becomes of those of modules that are converted or loaded."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import warnings
+import weakref
+from collections import OrderedDict
+
+import pytest
+
+import tandem
+from tandem import nn
+
+
+class Tagged(tandem.Tensor):
+    pass
+
+
+class Plain(tandem.Tensor):
+    def detach(self):
+        return tandem.ones(2)
+
+
+class Loading(tandem.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is tandem.Tensor.module_load:
+            return tandem.full((2, 2), 7.0)
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+def tagged(*size):
+    return tandem.ones(size).as_subclass(Tagged)
+
+
+def test_a_parameter_keeps_the_class_of_its_data():
+    data = tagged(2)
+    p, frozen = nn.Parameter(data), nn.Parameter(data, requires_grad=False)
+    assert type(p) is Tagged and p.requires_grad and not frozen.requires_grad and not data.requires_grad
+    assert isinstance(p, nn.Parameter) and isinstance(frozen, nn.Parameter) and not isinstance(data, nn.Parameter)
+    assert not isinstance(p, nn.UninitializedParameter) and not isinstance(p, nn.Buffer)
+    assert not isinstance(p * 2, nn.Parameter) and type(p * 2) is Tagged
+    p.data.add_(1)
+    assert data.tolist() == [2, 2]
+    assert type(nn.Parameter(p)) is Tagged and nn.Parameter(p) is not p
+    for again in (copy.deepcopy(p), pickle.loads(pickle.dumps(p))):
+        assert type(again) is Tagged and isinstance(again, nn.Parameter) and again.requires_grad
+
+
+def test_a_buffer_keeps_the_class_of_its_data():
+    module = nn.Module()
+    module.steps, module.mean = nn.Buffer(tagged(2), persistent=False), nn.Buffer(tandem.ones(2))
+    assert type(module.steps) is Tagged and isinstance(module.steps, nn.Buffer)
+    assert not isinstance(module.steps, nn.Parameter)
+    assert [name for name, _ in module.named_buffers()] == ["steps", "mean"] and list(module.state_dict()) == ["mean"]
+
+
+def test_subclasses_of_parameter_are_classes_of_their_own():
+    class Own(nn.Parameter):
+        pass
+
+    assert type(Own(tandem.ones(2))) is Own and isinstance(Own(tandem.ones(2)), nn.Parameter)
+    assert not isinstance(nn.Parameter(tagged(2)), Own) and not issubclass(Tagged, nn.Parameter)
+
+
+def test_modules_with_parameters_of_a_class():
+    layer = nn.Linear(2, 2)
+    layer.weight = nn.Parameter(tagged(2, 2))
+    assert [name for name, _ in layer.named_parameters()] == ["weight", "bias"]
+    weight = layer.weight
+    layer(tandem.ones(2)).sum().backward()
+    tandem.optim.SGD(layer.parameters(), lr=1.0).step()
+    assert weight.tolist() == [[0, 0], [0, 0]] and type(layer.state_dict()["weight"]) is Tagged
+    assert layer.double().weight is weight and weight.dtype is tandem.float64
+    layer.load_state_dict(nn.Linear(2, 2).state_dict())
+    assert layer.weight is weight and type(weight) is Tagged
+    layer.load_state_dict({"weight": tagged(2, 2), "bias": tandem.ones(2)}, assign=True)
+    assert type(layer.weight) is Tagged and isinstance(layer.weight, nn.Parameter) and layer.weight.requires_grad
+    file = io.BytesIO()
+    tandem.save(layer.state_dict(keep_vars=True), file)
+    file.seek(0)
+    back = tandem.load(file, weights_only=False)["weight"]
+    assert type(back) is Tagged and isinstance(back, nn.Parameter)
+
+
+def test_classes_that_cannot_be_parameters():
+    with pytest.raises(RuntimeError, match=r"Creating a Parameter from an instance of type Plain requires that detach"):
+        nn.Parameter(tandem.ones(2).as_subclass(Plain))
+
+
+def test_compiled_functions_may_ask_for_parameters():
+    @tandem.compile
+    def f(x, y):
+        return x * 2 if isinstance(x, nn.Parameter) else y
+
+    x, y = nn.Parameter(tandem.ones(2)), tandem.zeros(2)
+    for _ in range(3):
+        assert f(x, y).tolist() == [2, 2]
+        assert f(y, y).tolist() == [0, 0]
+        assert f(nn.Parameter(tagged(2)), y).tolist() == [2, 2]
+        assert f(tagged(2), y).tolist() == [0, 0]
+
+
+@pytest.fixture
+def swapping():
+    tandem.__future__.set_swap_module_params_on_conversion(True)
+    yield
+    tandem.__future__.set_swap_module_params_on_conversion(False)
+
+
+@pytest.mark.usefixtures("swapping")
+def test_parameters_that_are_swapped():
+    assert tandem.__future__.get_swap_module_params_on_conversion()
+    layer = nn.Linear(2, 2)
+    weight = layer.weight
+    layer(tandem.ones(2)).sum().backward()
+    grad = weight.grad
+    layer.double()
+    assert layer.weight is weight and type(weight) is nn.Parameter and weight.requires_grad
+    assert weight.dtype is grad.dtype is tandem.float64 and weight.grad is grad
+    state = nn.Linear(2, 2).state_dict()
+    layer.load_state_dict(state)
+    assert layer.weight is weight and weight.dtype is tandem.float64 and weight.requires_grad
+    assert tandem.equal(weight.detach(), state["weight"].double())
+    layer.load_state_dict(state, assign=True)
+    assert layer.weight is weight and weight.dtype is tandem.float32
+
+
+@pytest.mark.usefixtures("swapping")
+def test_classes_say_what_is_swapped_in():
+    layer = nn.Linear(2, 2)
+    layer.weight = nn.Parameter(tandem.ones(2, 2).as_subclass(Loading))
+    weight = layer.weight
+    layer.load_state_dict(nn.Linear(2, 2).state_dict())
+    assert layer.weight is weight and type(weight) is nn.Parameter and weight.tolist() == [[7, 7], [7, 7]]
+
+
+@pytest.mark.usefixtures("swapping")
+def test_what_is_referred_to_weakly_is_not_swapped():
+    layer = nn.Linear(2, 2)
+    seen = weakref.ref(layer.weight)
+    with pytest.raises(RuntimeError, match=r"_apply\(\): Couldn't swap Linear.weight"):
+        layer.double()
+    assert seen() is layer.weight
+
+
+def test_parameters_that_are_replaced():
+    layer = nn.Linear(2, 2)
+    weight = layer.weight
+    layer(tandem.ones(2)).sum().backward()
+    tandem.__future__.set_overwrite_module_params_on_conversion(True)
+    try:
+        layer.double()
+    finally:
+        tandem.__future__.set_overwrite_module_params_on_conversion(False)
+    assert layer.weight is not weight and layer.weight.requires_grad
+    assert weight.dtype is weight.grad.dtype is tandem.float32
+    assert layer.weight.dtype is layer.weight.grad.dtype is tandem.float64
+    assert not tandem.__future__.get_overwrite_module_params_on_conversion()
+
+
+def test_what_a_tensor_makes_of_what_is_loaded():
+    x, other = tandem.zeros(2, dtype=tandem.float64), tandem.ones(2)
+    assert x.module_load(other).dtype is tandem.float64 and x.tolist() == [1, 1]
+    assert x.module_load(other, assign=True).dtype is tandem.float32
+
+
+def test_the_order_of_parameters_in_a_dict():
+    one, other = tandem.ones(1), tandem.zeros(1)
+    plain, ordered = {"b": one, "a": other}, OrderedDict(b=one, a=other)
+    assert list(nn.ParameterDict(plain)) == ["a", "b"]
+    for source in (ordered, plain.items(), nn.ParameterDict(ordered)):
+        assert list(nn.ParameterDict(source)) == ["b", "a"]
+    assert list(nn.ParameterDict(ordered) | {"d": one, "c": one}) == ["b", "a", "c", "d"]
+    merged = nn.ParameterDict({"z": one})
+    merged |= plain
+    assert list(merged) == ["z", "a", "b"] == list(merged.copy())
+
+
+def test_regular_backward_hooks_of_all_modules():
+    hooks, seen = nn.modules.module, []
+
+    def note(module, grad_input, grad_output):
+        seen.append((type(module).__name__, [tuple(g.shape) for g in grad_output]))
+        return tuple(None if g is None else g * 2 for g in grad_input)
+
+    x = tandem.ones(2, requires_grad=True)
+    with hooks.register_module_backward_hook(note):
+        with pytest.raises(RuntimeError, match="Cannot use both regular backward hooks and full backward hooks"):
+            hooks.register_module_full_backward_hook(note)
+        nn.Sequential(nn.ReLU(), nn.ReLU())(x).sum().backward()
+    assert seen == [("ReLU", [(2,)]), ("Sequential", [(2,)]), ("ReLU", [(2,)])]
+    assert x.grad.tolist() == [8, 8]
+    with (
+        hooks.register_module_full_backward_hook(note),
+        pytest.raises(RuntimeError, match="Cannot use both regular backward hooks and full backward hooks"),
+    ):
+        hooks.register_module_backward_hook(note)
+
+
+def test_older_names_of_autocast_on_the_cpu():
+    with pytest.warns(FutureWarning, match=r"`cpu.amp.autocast\(args...\)` is deprecated"), tandem.cpu.amp.autocast():
+        assert (tandem.ones(2, 2) @ tandem.ones(2, 2)).dtype is tandem.bfloat16
+    with warnings.catch_warnings(record=True) as seen:
+        assert tandem.cpu.amp.grad_scaler.GradScaler().get_scale() == 65536
+    assert "cpu.amp.GradScaler" in str(seen[0].message)
+
+
+def test_names_of_nn():
+    assert nn.functional.grad is nn.grad
+    assert {"Linear", "Softmax", "Module", "LSTM"} <= set(nn.modules.__all__) and "Parameter" not in nn.modules.__all__
+
+
+def test_modules_whose_buffers_are_all_saved():
+    class Older(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean = nn.Buffer(tandem.ones(2))
+
+        def register_buffer(self, name, tensor):
+            super().register_buffer(name, tensor)
+
+    assert list(Older().state_dict()) == ["mean"]
+    with pytest.raises(TypeError, match="register_buffer"):
+        Older().steps = nn.Buffer(tandem.ones(2), persistent=False)
+
+
+def test_what_is_no_pair_of_a_key_and_a_module():
+    with pytest.raises(TypeError, match="element #0 should be a pair; is ReLU"):
+        nn.ModuleDict().update([nn.ReLU()])
+    with pytest.raises(ValueError, match="element #0 has to be a pair"):
+        nn.ModuleDict().update([[nn.ReLU()]])
