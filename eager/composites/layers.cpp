@@ -23,7 +23,7 @@ Tensor alongDim(const char* op, const Tensor& x, std::int64_t dim, std::optional
     fail<NotImplementedError>("\"", op, "\" not implemented for '", dtypeName(in.dtype()), "'");
   in = inRowMajorOrder(in);
   dim = wrapDim(dim, in.dim());
-  if (in.numel() == 0) return clone(in);
+  if (in.numel() == 0) return exp(in);  // whose derivative depends on it, as that of rows does
   return in.dim() == 0 ? reshape(along(reshape(in, Dims{1}), 0), Dims()) : along(in, dim);
 }
 

@@ -192,6 +192,7 @@ std::vector<PyGetSetDef> propertyDefs() {
       {"is_leaf", isLeaf, nullptr, doc::property_is_leaf, nullptr},
       {"retains_grad", retainsGrad, nullptr, doc::property_retains_grad, nullptr},
       {"grad", grad, setGrad, doc::property_grad, nullptr},
+      {"_grad", grad, setGrad, "An older name of `grad`.", nullptr},
       {"grad_fn", gradFn, nullptr, doc::property_grad_fn, nullptr},
       {"output_nr", outputNr, nullptr, doc::property_output_nr, nullptr},
       {"_storage_id", storageId, nullptr, "Which storage it is, among those that live.", nullptr},

@@ -29,14 +29,18 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     memory_format = kwargs.pop("memory_format", None)
     if kwargs:
         raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    for arg in args:
-        if isinstance(arg, tandem.Tensor):
+    for i, arg in enumerate(args):
+        if isinstance(arg, bool):
+            # The last one: after a device and a dtype, a dtype, or a tensor.
+            if i != 2 and not (i == 1 and isinstance(args[0], (tandem.dtype, tandem.Tensor))):
+                raise TypeError(f"to() received an invalid combination of arguments: a bool as number {i + 1}")
+        elif isinstance(arg, tandem.Tensor):
             device, dtype = arg.device, arg.dtype
         elif isinstance(arg, tandem.dtype):
             dtype = arg
-        elif isinstance(arg, (str, int, tandem.device)) and not isinstance(arg, bool):
+        elif isinstance(arg, (str, int, tandem.device)):
             device = arg
-        elif arg is not None and not isinstance(arg, bool):
+        elif arg is not None:
             raise TypeError(f"to() received an invalid argument of type {type_name(arg)}")
     if isinstance(device, str):
         device = tandem.device(device)
@@ -76,15 +80,20 @@ class ConversionMethods:
             if param is None:
                 continue
             with tandem.no_grad():
-                grad, data = param.grad, fn(param.data)
-                if __future__.get_swap_module_params_on_conversion():
+                grad, data = param.grad, fn(param)
+                if data is param:
+                    pass  # changed in place
+                elif __future__.get_swap_module_params_on_conversion():
                     _swap(param, Parameter(data, param.requires_grad), f"{type(self).__name__}.{name}")
                 elif __future__.get_overwrite_module_params_on_conversion():
                     param = self._parameters[name] = Parameter(data, param.requires_grad)
                 else:
                     param.data = data
                 if grad is not None:
-                    converted = fn(grad.data).requires_grad_(grad.requires_grad)
+                    converted = fn(grad)
+                    if converted is grad:
+                        continue
+                    converted.requires_grad_(grad.requires_grad)
                     if __future__.get_swap_module_params_on_conversion():
                         _swap(grad, converted, f"{type(self).__name__}.{name}.grad")
                         converted = grad

@@ -139,7 +139,6 @@ class Module(HookMethods, ConversionMethods):
                     unsaved = own["_non_persistent_buffers_set"]
                     (unsaved.discard if value.persistent else unsaved.add)(name)
             elif isinstance(value, Buffer):
-                self._forget(name, keep="_buffers")
                 # An override may know of no other buffers than those that are saved.
                 self.register_buffer(name, value, *(() if value.persistent else (False,)))
         else:

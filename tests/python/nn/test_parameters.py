@@ -233,3 +233,39 @@ def test_what_is_no_pair_of_a_key_and_a_module():
         nn.ModuleDict().update([nn.ReLU()])
     with pytest.raises(ValueError, match="element #0 has to be a pair"):
         nn.ModuleDict().update([[nn.ReLU()]])
+
+
+def test_what_is_applied_in_place_is_a_write():
+    layer = nn.Linear(3, 2)
+    layer.weight.grad = tandem.ones(2, 3)
+    before, square = layer.weight._version, layer.weight.mul(layer.weight)
+    layer._apply(lambda t: t.add_(1.0))
+    assert layer.weight._version > before and layer.weight.grad.tolist() == [[2, 2, 2]] * 2
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        square.sum().backward()
+
+
+def test_bools_among_what_modules_are_moved_to():
+    layer, cpu = nn.Linear(2, 2), tandem.device("cpu")
+    for moved in ((cpu, tandem.float64, True), (tandem.float32, True), (tandem.ones(2), False), (None, None, True)):
+        assert layer.to(*moved) is layer
+    for refused in ((cpu, True), (None, True), (True,), (cpu, tandem.float32, True, True)):
+        with pytest.raises(TypeError, match=r"to\(\) received an invalid combination of arguments: a bool as number"):
+            layer.to(*refused)
+
+
+def test_a_buffer_replaces_no_attribute():
+    module = nn.Module()
+    module.steps = 5
+    with pytest.raises(KeyError, match="attribute 'steps' already exists"):
+        module.steps = nn.Buffer(tandem.ones(2))
+    del module.steps
+    module.steps = nn.Buffer(tandem.ones(2))
+    module.steps = nn.Buffer(tandem.zeros(2), persistent=False)
+    assert module.steps.sum() == 0 and not module.state_dict()
+
+
+def test_the_older_name_of_a_gradient():
+    x = tandem.ones(2, requires_grad=True)
+    x._grad = tandem.full((2,), 3.0)
+    assert x.grad.tolist() == [3, 3] and x._grad is x.grad

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import run_in
 from operations import VISIBLE, Operation, Typed, dtypes, leaves, map_leaves
 from samples import samples
 
@@ -147,3 +148,15 @@ def test_rows_of_a_table_without_rows(inner):
         y = read(x)
         (g,) = tandem.autograd.grad(y.sum(), x, create_graph=True)
         assert y.shape == (0, inner) and g.shape == (0, inner)
+
+
+@pytest.mark.parametrize("function", [tandem.softmax, tandem.log_softmax])
+@pytest.mark.parametrize("shape", [(0, 10), (10, 0)])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_rows_without_elements_have_second_derivatives(function, shape, dim, mode):
+    def step(x, g):
+        (first,) = tandem.autograd.grad(function(x, dim), x, g, create_graph=True)
+        return first, tandem.autograd.grad(first.sum(), x)[0]
+
+    first, second = run_in(mode, step, tandem.ones(shape, requires_grad=True), tandem.ones(shape))
+    assert first.shape == second.shape == shape
