@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from copy import deepcopy
 from typing import Any
 
 from tandem import _C
@@ -100,6 +101,11 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
 
     __copy__ = copy
 
+    def __deepcopy__(self, memo: Any) -> WeakIdKeyDictionary:
+        made = WeakIdKeyDictionary(ref_type=self.ref_type)
+        made.update((key, deepcopy(value, memo)) for key, value in self.items())
+        return made
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {id(self):#x}>"
 
@@ -112,6 +118,9 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         made = self.copy()
         made.update(other)
         return made
+
+    def __ror__(self, other: Any) -> WeakIdKeyDictionary:
+        return WeakIdKeyDictionary(other, self.ref_type) | self
 
     def __ior__(self, other: Any) -> WeakIdKeyDictionary:
         self.update(other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import gc
 import math
@@ -122,7 +123,11 @@ def test_weak_dictionaries():
     assert [r() is k for r, k in zip(d.keyrefs(), (x, y))] == [True, True]
     with pytest.raises(KeyError):
         d[tandem.ones(2)]
-    del x
+    assert ({x: 5, y: 6} | d)[x] == 1 and type({x: 5} | d) is type(d)
+    d[y] = [3]
+    copied = copy.deepcopy(d)
+    assert copied[y] == [3] and copied[y] is not d[y] and list(copied.keys())[1] is y
+    del x, copied
     gc.collect()
     assert len(d) == 1 and next(iter(d)) is y
     reference = weak.TensorWeakRef(y)
