@@ -91,6 +91,7 @@ class Tensor:
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     __dict__: dict[_str, Any]
     grad: Tensor | None
+    _grad: Tensor | None
     data: Tensor
     requires_grad: _bool
     @property
