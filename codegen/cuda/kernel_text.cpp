@@ -12,10 +12,13 @@ namespace {
 
 /// Elements of a thread at once: 16 bytes of the widest operand, this many at least.
 constexpr int kLeastWidth = 4;
-/// Bodies of more statements than this are written for one element: unrolled they would cost more to compile, and more
-/// registers, than their loads gain.
-constexpr std::size_t kDearBody = 150;
+/// Bodies of more statements than this, and of more for a byte that is read or written, are written for one element:
+/// they do not wait for memory, and unrolled they would cost more to compile, and more registers.
+constexpr std::size_t kDearBody = 130;
+constexpr std::size_t kDearByte = 4;
 constexpr std::size_t kMostUnrolled = 500;
+/// Bytes of all elements that a thread has read, or is to write: 48 registers.
+constexpr std::size_t kMostHeld = 192;
 
 /// What an element is in memory: half types their bits, bool a byte.
 const char* typeInMemory(DType t) {
@@ -129,7 +132,7 @@ void KernelText::readPointer(std::size_t k, const std::string& from) {
 void KernelText::readScalar(std::size_t j, std::size_t at) {
   const DType t = signature.scalars[j];
   const std::string bits = argument(at);
-  values_[signature.inputs.size() + j] = {t == DType::Int64 ? bits : "__longlong_as_double(" + bits + ")", t};
+  values_[signature.inputs.size() + j] = {t == DType::Int64 ? bits : "__longlong_as_double(" + bits + ")", t, true};
 }
 
 std::string KernelText::finish() {
@@ -207,7 +210,7 @@ void KernelText::enterRow(const Names& outer, const std::string& reduced) {
       bases_[k] = b.fresh("row");
       b.statement(strcat("const ", memoryType(k), "* const ", bases_[k], " = ", name(k), " + ", at));
     }
-    if (operand(k).access == Access::Zero) values_[k] = fromMemory(bases_[k] + "[0]", operand(k).dtype);
+    if (operand(k).access == Access::Zero) values_[k] = fromMemory(bases_[k] + "[0]", operand(k).dtype, true);
   }
   if (!layout.column) enterOutputs(outer);
 }
@@ -227,10 +230,10 @@ std::string KernelText::rowOf(std::size_t k, const Names& outer) {
   return row;
 }
 
-Text KernelText::fromMemory(const std::string& memory, DType t) {
-  if (t == DType::Bool) return b.let(t, memory + " != 0");
-  if (!isHalf(t)) return b.let(t, memory);
-  return b.let(DType::Float32, strcat(t == DType::Float16 ? "halfValue(" : "bfloatValue(", memory, ")"));
+Text KernelText::fromMemory(const std::string& memory, DType t, bool uniform) {
+  if (t == DType::Bool) return b.let(t, memory + " != 0", uniform);
+  if (!isHalf(t)) return b.let(t, memory, uniform);
+  return b.let(DType::Float32, strcat(t == DType::Float16 ? "halfValue(" : "bfloatValue(", memory, ")"), uniform);
 }
 
 /// The value of output `o` as memory has it. Bits of a half type round, which changes no value that is one already.
@@ -372,29 +375,36 @@ std::vector<KernelText::Place> KernelText::placesOf(const std::vector<std::size_
 int KernelText::widthOf(const std::vector<Place>& places) {
   const std::vector<std::size_t> ids = behind(places);
   std::size_t widest = 1;
+  std::size_t read = 0;
+  std::size_t written = 0;
   bool whole = true;
-  auto take = [&](std::size_t k) {
-    widest = std::max(widest, itemSize(operand(k).dtype));
+  auto take = [&](std::size_t bytes, std::size_t& of) {
+    widest = std::max(widest, bytes);
+    of += bytes;
+  };
+  auto takeOperand = [&](std::size_t k, std::size_t& of) {
+    take(itemSize(operand(k).dtype), of);
     whole = whole && isUnit(k);
   };
   for (std::size_t id : ids) {
     if (id < signature.inputs.size())
-      take(id);
+      takeOperand(id, read);
     else if (isRead(id))
-      widest = std::max(widest, itemSize(computeType(schedule.value(id).dtype)));
+      take(itemSize(computeType(schedule.value(id).dtype)), read);
   }
   for (const Place& place : places) {
     if (place.output)
-      take(signature.inputs.size() + *place.output);
+      takeOperand(signature.inputs.size() + *place.output, written);
     else
-      widest = std::max(widest, itemSize(computeType(schedule.value(place.value).dtype)));
+      take(itemSize(computeType(schedule.value(place.value).dtype)), written);
   }
   // Neighbouring threads should touch neighbouring elements of memory that is not contiguous.
   if (!whole) return 1;
   const std::size_t cost = this->cost(ids);
-  if (cost > kDearBody) return 1;
+  if (cost > std::max(kDearBody, kDearByte * (read + written))) return 1;
   int width = std::max(static_cast<int>(16 / widest), kLeastWidth);
   while (width > kLeastWidth && cost * static_cast<std::size_t>(width) > kMostUnrolled) width /= 2;
+  while (width > 1 && std::max(read, written) * static_cast<std::size_t>(width) > kMostHeld) width /= 2;
   return width;
 }
 

@@ -7,6 +7,7 @@
 // Which threads take which units follows from the launch (runtime/device/cuda/launch_shape.h); any launch of the shape
 // that a kernel's kind has gives the same bits:
 //   elementwise and rows without reductions   threads along x, in strides of the grid
+//                                             (a block of elements first computes what all of them share)
 //   rows with reductions, Partial             x: warps of one row (a block of a row), y: rows, in strides of the grid;
 //                                             what shared memory there is besides (row_text.cpp)
 //   Column                                    x: 32 columns, y: the lanes of the order
@@ -92,7 +93,7 @@ class KernelText {
   /// value of what was there, and what is there for output `o`.
   [[nodiscard]] const char* memoryType(std::size_t k) const;
   std::string rowOf(std::size_t k, const Names& outer);
-  Text fromMemory(const std::string& memory, DType t);
+  Text fromMemory(const std::string& memory, DType t, bool uniform = false);
   std::string toMemory(std::size_t o);
   /// How many elements of these outputs a thread best takes at once.
   int widthFor(const std::vector<std::size_t>& outputs) { return widthOf(placesOf(outputs)); }

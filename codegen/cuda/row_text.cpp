@@ -23,6 +23,8 @@ namespace {
 /// Of bodies of so few statements several elements are on their way at once: they wait for memory.
 constexpr std::size_t kCheapBody = 60;
 constexpr std::size_t kCheapest = 6;
+/// What is the same for all elements and takes more statements than this is computed once in a block.
+constexpr std::size_t kDearAhead = 100;
 /// What takes so many statements is kept rather than computed again, where its operands are kept.
 constexpr std::size_t kWorthCarrying = 12;
 
@@ -43,6 +45,7 @@ class RowLoops {
   void writeElements() {
     TANDEM_CHECK(schedule_.stages() == 1 && schedule_.reductions(0).empty(),
                  "a reduction in a kernel without rows: ", k_.signature.text());
+    b_.startAhead();
     k_.enterRow({}, "");
     k_.computeUniform(0);
     const std::vector<std::size_t> outputs = schedule_.outputs(0);
@@ -53,6 +56,10 @@ class RowLoops {
     b_.statement(strcat("const long long count = least(end - i, ", width, ")"));
     k_.computeAndStore(outputs, "i", "count", width);
     b_.close();
+    const bool isDear = b_.statementsAhead() > kDearAhead;
+    const auto shared =
+        k_.signature.kind == KernelKind::List ? TextBuilder::Ahead::Repeated : TextBuilder::Ahead::Shared;
+    b_.endAhead(isDear ? shared : TextBuilder::Ahead::Each);
   }
 
   /// Rows without reductions: every thread takes a chunk of one.
@@ -71,7 +78,9 @@ class RowLoops {
     b_.statement("const long long base = row * n");
     k_.setIndexBase("base");
     for (int stage = 0; stage < schedule_.stages(); ++stage) k_.computeUniform(stage);
+    b_.startAhead();
     k_.computeAndStore(outputs, "i", "count", width);
+    b_.endAhead(TextBuilder::Ahead::Each);
     b_.close();
   }
 
@@ -334,6 +343,7 @@ class RowLoops {
     const TextBuilder before = b_;
     k_.enterRow(k_.splitOuter("row"), "");
     for (int stage = 0; stage < schedule_.stages(); ++stage) k_.computeUniform(stage);
+    b_.startAhead();
     const int width = k_.widthFor(outputs);
     b_ = before;
     return width;

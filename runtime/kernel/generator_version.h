@@ -4,5 +4,5 @@
 #pragma once
 
 namespace tandem {
-inline constexpr const char* kGeneratorVersion = "17";
+inline constexpr const char* kGeneratorVersion = "18";
 }  // namespace tandem

@@ -45,6 +45,30 @@ func.func @half(%x: tensor<64xf16>, %y: tensor<64xf16>) {
 
 // -----
 
+// What is the same for all elements is computed before the loop: what is dear by one thread of a block, which shares the
+// result.
+// CHECK: // row0(f64:zero, f64:unit)
+// CHECK: __shared__ double shared_[[P:v[0-9]+]];
+// CHECK-NEXT: if (threadIdx.x == 0) {
+// CHECK-NEXT: const double v{{[0-9]+}} = in0[0];
+// CHECK: const double [[P]] = {{.*}};
+// CHECK-NEXT: shared_[[P]] = [[P]];
+// CHECK-NEXT: }
+// CHECK-NEXT: __syncthreads();
+// CHECK-NEXT: const double [[P]] = shared_[[P]];
+// CHECK: for (long long i =
+// CHECK: for (int e = 0; e < 4; ++e) {
+// CHECK-NEXT: const double [[X:v[0-9]+]] = x{{[0-9]+}}[e];
+// CHECK-NEXT: = [[X]] * [[P]];
+// CHECK: func.func @uniform
+func.func @uniform(%x: tensor<64xf64>, %r: tensor<f64>) {
+  %0 = td.pointwise<pow>(%r, %r) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+  %1 = td.pointwise<mul>(%x, %0) : (tensor<64xf64>, tensor<f64>) -> tensor<64xf64>
+  td.return %1 into [-1] : tensor<64xf64>
+}
+
+// -----
+
 // Along a row: a warp's 32 lanes are those of the order, element i goes to lane i mod 32, and they combine by halves.
 // Eight elements of a lane are read before the first is added. The results of blocks of 4096 go through shared memory to
 // the lanes of levels 2 and 3.

@@ -21,6 +21,7 @@
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/cuda/kept_rows.h"
 #include "runtime/device/cuda/queue.h"
+#include "runtime/device/cuda/source.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/target.h"
 #include "runtime/kernel/kernel.h"
@@ -67,6 +68,12 @@ class CudaKernel final : public Kernel {
   [[nodiscard]] const Function& function() const {
     const Function* known = function_.load(std::memory_order_acquire);
     return known != nullptr ? *known : makeFunction();
+  }
+  /// Does each block of it, whose threads take elements, first compute what is the same for all of them
+  /// (codegen/cuda/row_text.cpp)? Known once there is code.
+  [[nodiscard]] bool preparesBlocks() const {
+    const bool takesElements = !byRows && (signature.kind == KernelKind::Row || signature.kind == KernelKind::List);
+    return takesElements && ready() && function().sharedInText() > 0;
   }
   /// Of a kernel that can be split.
   [[nodiscard]] const Split& split() const;

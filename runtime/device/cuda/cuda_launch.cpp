@@ -51,11 +51,8 @@ Kept keptRow(const CudaKernel& kernel, const std::int64_t* args) {
   return kept;
 }
 
-/// At most as many blocks as keep the device busy; the kernel strides over the rest.
 unsigned gridOf(const CudaKernel& kernel, std::int64_t blocks, unsigned threads) {
-  const GpuProperties& p = kernel.gpu.properties();
-  const std::int64_t held = std::max<std::int64_t>(p.maxThreadsPerMultiprocessor / static_cast<int>(threads), 1);
-  return static_cast<unsigned>(std::clamp<std::int64_t>(blocks, 1, std::max(p.multiprocessors, 1) * held * kWaves));
+  return static_cast<unsigned>(std::clamp<std::int64_t>(blocks, 1, mostBlocks(kernel, threads)));
 }
 
 bool isWorthSplitting(const CudaKernel& whole, const LaunchSpace& space) {
@@ -75,7 +72,8 @@ void launchWhole(const CudaKernel& kernel, const std::int64_t* args, const Launc
   const Parameter parameters[] = {{args, std::max<std::size_t>(kernel.layout.size(), 1) * sizeof *args},
                                   {&begin, sizeof begin},
                                   {&end, sizeof end}};
-  kernel.function().launch(stream, launchShape(kernel, args, space), parameters);
+  const Function& function = kernel.function();
+  function.launch(stream, launchShape(kernel, args, space), parameters);
 }
 
 /// Memory for the partial results of a launch, ordered by the stream.
@@ -192,6 +190,19 @@ Target targetOf(const GpuProperties& p) {
   t.takesStridedRows = false;
   t.fewRows = std::max(p.multiprocessors / 2, 1);
   return t;
+}
+
+std::int64_t mostBlocks(const CudaKernel& kernel, unsigned threads) {
+  const GpuProperties& p = kernel.gpu.properties();
+  std::int64_t held = std::max<std::int64_t>(p.maxThreadsPerMultiprocessor / static_cast<int>(threads), 1);
+  if (kernel.preparesBlocks()) {
+    // Registers are given out in eights.
+    const auto ofBlock = static_cast<std::int64_t>(threads) * std::max((kernel.function().registers() + 7) / 8 * 8, 8);
+    held = std::clamp<std::int64_t>(p.registersPerMultiprocessor / ofBlock, 1, held);
+  } else {
+    held *= kWaves;
+  }
+  return std::max(p.multiprocessors, 1) * held;
 }
 
 Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {

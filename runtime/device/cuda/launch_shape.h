@@ -1,7 +1,7 @@
 // Grid and block of a launch: what codegen/cuda writes kernels for. Kernels stride by the grid, so that how many blocks
 // there are changes no bit.
 //
-//   elementwise, rows without reductions   256 threads along x
+//   elementwise, rows without reductions   256 threads along x; fewer blocks where each first computes something dear
 //   rows with reductions, Partial          x: a warp a block of 4096 elements of a row, up to 16 warps a row, and more
 //                                          than blocks where rows are kept (kept_rows.h); y: rows
 //   Column                                 x: 32 columns; y: the lanes of the order
@@ -54,6 +54,9 @@ inline unsigned mostThreads(const KernelSignature& s) {
 
 /// What passes and launches ask of a device.
 Target targetOf(const GpuProperties& properties);
+/// How many blocks keep the device busy; kernels stride over the rest. Where blocks prepare, as many as are active at
+/// once, so that each does that once for much.
+std::int64_t mostBlocks(const CudaKernel& kernel, unsigned threads);
 /// The shape of a launch over a space that is not empty.
 Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space);
 

@@ -59,7 +59,8 @@ class ListLaunch {
     std::int64_t begin = 0;
     auto end = static_cast<std::int64_t>(entries_);
     const Parameter parameters[] = {{at_.data(), sizeof at_}, {&begin, sizeof begin}, {&end, sizeof end}};
-    listed_.function().launch(stream_, grid(), parameters);
+    const Function& function = listed_.function();
+    function.launch(stream_, grid(), parameters);
     entries_ = 0;
     longest_ = 0;
   }
@@ -73,7 +74,10 @@ class ListLaunch {
       grid.threads[1] = 1;
     } else {
       grid.threads = {kElementThreads, 1, 1};
-      grid.blocks[0] = static_cast<unsigned>((longest_ + kElementsABlock - 1) / kElementsABlock);
+      const auto entries = static_cast<std::int64_t>(entries_);
+      grid.blocks[0] =
+          static_cast<unsigned>(std::clamp((longest_ + kElementsABlock - 1) / kElementsABlock, std::int64_t{1},
+                                           std::max(mostBlocks(listed_, kElementThreads) / entries, std::int64_t{1})));
     }
     grid.blocks[1] = static_cast<unsigned>(entries_);
     return grid;

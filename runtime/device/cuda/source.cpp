@@ -136,6 +136,13 @@ void deallocateForWork(void* memory, Gpu& gpu) {
   gpu.memory.deallocate(memory);
 }
 
+Function::Function(std::string name, FunctionHandle handle) : name_(std::move(name)), handle_(handle) {
+  if (handle == nullptr) return;
+  const std::string doing = strcat("asking what the kernel ", name_, " takes");
+  check(driver().funcGetAttribute(&sharedInText_, kFunctionSharedBytes, handle), doing);
+  check(driver().funcGetAttribute(&registers_, kFunctionRegisters, handle), doing);
+}
+
 void Function::launch(CudaStream& stream, const Grid& grid, std::span<const Parameter> parameters) const {
   for (unsigned n : grid.blocks)
     if (n == 0) return;

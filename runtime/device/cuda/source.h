@@ -19,14 +19,18 @@ void deallocateForWork(void* memory, Gpu& gpu);
 
 class Function {
  public:
-  Function(std::string name, FunctionHandle handle) : name_(std::move(name)), handle_(handle) {}
+  Function(std::string name, FunctionHandle handle);
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// What a block has of shared memory in the text, in bytes, and a thread of registers.
+  [[nodiscard]] int sharedInText() const { return sharedInText_; }
+  [[nodiscard]] int registers() const { return registers_; }
   /// Queues it. `sharedBytes` may be what a block gets with opt-in.
   void launch(CudaStream& stream, const Grid& grid, std::span<const Parameter> parameters) const;
 
  private:
   std::string name_;
   FunctionHandle handle_;
+  int sharedInText_ = 0, registers_ = 0;
   mutable std::atomic<unsigned> shared_{48 * 1024};  // what it may ask for by now
 };
 

@@ -109,6 +109,42 @@ TEST(Launches, FewLongColumnsAreSplit) {
   compareColumns(1, 4096 * 20 + 1, 3, true, true);
 }
 
+TEST(Launches, BlocksThatPrepareAreThoseThatAreActiveAtOnce) {
+  Build s(KernelKind::Row);
+  const std::uint16_t x = s.input(kF64);
+  const std::uint16_t rate = s.input(kF64, Access::Zero);
+  const std::uint16_t power = s.step(OpCode::pow, kF64, {rate, rate});
+  s.output(kF64, Access::Unit, s.step(OpCode::mul, kF64, {x, power}));
+  s.output(kF64, Access::Unit, s.step(OpCode::pow, kF64, {rate, power}));
+  const std::int64_t n = 5001;
+  const std::vector<double> input = noises<double>(static_cast<std::size_t>(n));
+  auto args = [&](const void* from, const void* number, const void* first, const void* second) {
+    return Args(s.signature).inner(n).operand(0, from).operand(1, number).operand(2, first).operand(3, second);
+  };
+  std::vector<double> here(input.size());
+  std::vector<double> same(input.size());
+  const double number = 1.7;
+  tandem::test::run(s.signature, args(input.data(), &number, here.data(), same.data()), 0, n);
+  const Block from(input.size() * 8);
+  const Block one(8);
+  const Block first(input.size() * 8);
+  const Block second(input.size() * 8);
+  from.set(input);
+  one.set(std::vector<double>{number});
+  const auto& kernel = static_cast<const CudaKernel&>(*device().load(s.signature));
+  const Args there = args(from.data(), one.data(), first.data(), second.data());
+  EXPECT_FALSE(kernel.preparesBlocks());
+  device().launch(kernel, there.data(), {n, n}, device().stream());
+  EXPECT_EQ(first.get<double>(input.size()), here);
+  EXPECT_EQ(second.get<double>(input.size()), same);
+  EXPECT_TRUE(kernel.preparesBlocks());
+  const GpuProperties& p = kernel.gpu.properties();
+  Args many(s.signature);
+  many.inner(std::int64_t{1} << 30);
+  const unsigned active = static_cast<unsigned>(p.multiprocessors * p.maxThreadsPerMultiprocessor) / kElementThreads;
+  EXPECT_EQ(launchShape(kernel, many.data(), {1 << 30, 1 << 30}).blocks[0], active);
+}
+
 TEST(Launches, HaveTheShapesThatKernelsAreWrittenFor) {
   auto shape = [](const KernelSignature& s, std::int64_t rows, std::int64_t n) {
     Args args(s);
