@@ -51,14 +51,6 @@ class Arranger final : public TraceCopy {
 
   // ---- what nodes are
 
-  [[nodiscard]] const TraceNode& node(std::uint32_t i) const { return from_.nodes[i]; }
-  [[nodiscard]] const Dims& shapeOf(ValueRef v) const { return from_.meta(v).shape; }
-  [[nodiscard]] bool isOf(std::uint32_t i, OpKind kind) const {
-    return node(i).kind == TraceNode::Kind::Op && facts(node(i).op).kind == kind;
-  }
-  [[nodiscard]] bool isElementwise(std::uint32_t i) const {
-    return isOf(i, OpKind::Pointwise) && node(i).results.count == 1 && !facts(node(i).op).usesIndex;
-  }
   /// Is it all of a value, in the same order and other dims?
   [[nodiscard]] bool isReshape(std::uint32_t i) const {
     if (node(i).kind != TraceNode::Kind::Window) return false;
@@ -168,13 +160,6 @@ class Arranger final : public TraceCopy {
     const Dims& after = from_.results(n)[0].shape;
     return to_.addWindow(addLike(n, {operands.data(), operands.size()}, shape), {after, contiguousStrides(after), 0});
   }
-  ValueRef addLike(const TraceNode& n, std::span<const TraceOperand> operands, const Dims& shape) {
-    const TensorMeta meta{shape, from_.results(n)[0].dtype};
-    const ValueRef made{to_.addOp(n.op, operands, from_.attrs(n), {&meta, 1}), 0};
-    to_.nodes[made.node].line = n.line;
-    return made;
-  }
-
   std::vector<bool> isLive_;
   std::vector<std::vector<std::uint32_t>> users_;  // of every result, each once
   std::vector<bool> leaves_;                       // is a result of the trace

@@ -7,6 +7,7 @@
 
 #include "codegen/register.h"
 #include "passes/arrange_shapes.h"
+#include "passes/gather_early.h"
 #include "passes/import_trace.h"
 #include "passes/pipeline.h"
 #include "passes/shape_recorder.h"
@@ -67,7 +68,11 @@ class AsMade {
 
 // As the passes get it.
 AsMade arranged(const Trace& trace, const std::vector<TraceOutput>& outputs) {
-  return {trace, outputs, isEnabled("arrange_shapes") ? arrangeShapes(trace, outputs) : std::nullopt};
+  std::optional<MadeTrace> made = isEnabled("arrange_shapes") ? arrangeShapes(trace, outputs) : std::nullopt;
+  if (isEnabled("gather_early"))
+    if (auto early = made ? gatherEarly(made->trace, made->outputs) : gatherEarly(trace, outputs))
+      made = std::move(early);
+  return {trace, outputs, std::move(made)};
 }
 
 // That as shape programs know it: with its reductions in stages, and under the key of its structure, which it has not

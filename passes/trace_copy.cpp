@@ -41,6 +41,21 @@ MadeTrace TraceCopy::run(const std::vector<TraceOutput>& outputs) {
   return made;
 }
 
+ValueRef TraceCopy::addLike(const TraceNode& n, std::span<const TraceOperand> operands, const Dims& shape) {
+  const TensorMeta meta{shape, from_.results(n)[0].dtype};
+  const ValueRef made{to_.addOp(n.op, operands, from_.attrs(n), {&meta, 1}), 0};
+  to_.nodes[made.node].line = n.line;
+  return made;
+}
+
+bool TraceCopy::isOf(std::uint32_t i, OpKind kind) const {
+  return node(i).kind == TraceNode::Kind::Op && facts(node(i).op).kind == kind;
+}
+
+bool TraceCopy::isElementwise(std::uint32_t i) const {
+  return isOf(i, OpKind::Pointwise) && node(i).results.count == 1 && !facts(node(i).op).usesIndex;
+}
+
 void TraceCopy::copy(const TraceNode& node) {
   SmallVector<TraceOperand, 8> operands;
   for (TraceOperand o : from_.operands(node)) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "ir/schema/op_table.h"
 #include "ir/trace/trace.h"
 
 namespace tandem::passes {
@@ -34,6 +36,15 @@ class TraceCopy {
   /// What stands for a value.
   [[nodiscard]] ValueRef now(ValueRef v) const { return now_[indexOf(v)]; }
   void makes(const TraceNode& node, std::uint32_t result, ValueRef v) { now_[node.results.begin + result] = v; }
+  /// An operation like `n` of other operands, with a result of this shape.
+  ValueRef addLike(const TraceNode& n, std::span<const TraceOperand> operands, const Dims& shape);
+
+  // What nodes are.
+  [[nodiscard]] const TraceNode& node(std::uint32_t i) const { return from_.nodes[i]; }
+  [[nodiscard]] const Dims& shapeOf(ValueRef v) const { return from_.meta(v).shape; }
+  [[nodiscard]] bool isOf(std::uint32_t i, OpKind kind) const;
+  /// One result, the elements of which follow from those of the operands at their place.
+  [[nodiscard]] bool isElementwise(std::uint32_t i) const;
   [[nodiscard]] std::size_t indexOf(ValueRef v) const { return from_.nodes[v.node].results.begin + v.result; }
 
   const Trace& from_;

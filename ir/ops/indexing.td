@@ -34,8 +34,8 @@ def : Composite<"scatter_one", "Tensor source, int dim, Tensor index, int size">
   let forms = ["hidden"];
   let rule = "scatterOne";
   let saves = ["index"];
-  let summary = "Zeros of `size` along `dim`, in which `source` and `index` have one element a row, with the source at the "
-                "index: what `gather` of one element a row is the derivative of, and the other way round.";
+  let summary = "Zeros of `size` along `dim`, in which `source` and `index` have one element a row, with the source "
+                "at the index: what `gather` of one element a row is the derivative of, and the other way round.";
   let samples = "none";
 }
 
