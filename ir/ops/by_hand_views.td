@@ -170,6 +170,16 @@ Raises: TypeError unless it is a tensor.
 >>> x.is_set_to(x.view(4)), x.is_set_to(x.view(2, 2)), x.is_set_to(x.clone())
 (True, False, False)
 }]>;
+def : ByHand<"method", "module_load", "other, assign=False", [{
+What `load_state_dict` swaps a parameter or buffer with, for what it loads: this memory with the elements of `other`,
+or `other` itself if `assign` (`tandem.__future__.set_swap_module_params_on_conversion`).
+
+Raises: RuntimeError where the shapes do not broadcast.
+
+>>> x = tandem.zeros(2)
+>>> x.module_load(tandem.ones(2)), x
+(tensor([1., 1.]), tensor([1., 1.]))
+}]>;
 def : ByHand<"method", "dim_order", "*, ambiguity_check=False", [{
 The dims from the one whose neighbours lie furthest apart in memory to that whose lie nearest, as a tuple.
 

@@ -552,11 +552,7 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       inPython<"tensor_map", "map_">(doc::method_map_),
       inPython<"tensor_map2", "map2_">(doc::method_map2_),
       inPython<"is_set_to">(doc::method_is_set_to),
-      inPython<"module_load">(
-          "module_load(other, assign=False): what becomes of a parameter or buffer that `load_state_dict` swaps with "
-          "what "
-          "it loads (`tandem.__future__.set_swap_module_params_on_conversion`): this tensor's memory with the elements "
-          "of `other`, or `other` itself if `assign`."),
+      inPython<"module_load">(doc::method_module_load),
       inPython<"dim_order">(doc::method_dim_order),
       inPython<"new_empty_strided">(doc::method_new_empty_strided),
       toDevices<"to_xpu">(doc::method_xpu),
