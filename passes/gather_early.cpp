@@ -15,7 +15,7 @@ class EarlyGathers final : public TraceCopy {
   explicit EarlyGathers(const Trace& from) : TraceCopy(from) {}
   /// Does one move?
   [[nodiscard]] bool changes() const {
-    return std::ranges::any_of(from_.nodes, [&](const TraceNode& n) { return gathers(n) && !workOn(n).empty(); });
+    return std::ranges::any_of(from_.nodes, [&](const TraceNode& n) { return gathers(n) && !workOn(n).nodes.empty(); });
   }
 
  private:
@@ -35,38 +35,40 @@ class EarlyGathers final : public TraceCopy {
     while (node(v.node).kind == TraceNode::Kind::Window) v = from_.operands(node(v.node))[0].value;
     return node(v.node).kind != TraceNode::Kind::Op || isLibrary(facts(node(v.node).op).kind);
   }
-  /// The nodes that a gathering node goes ahead of, the last one first.
-  [[nodiscard]] std::vector<std::uint32_t> workOn(const TraceNode& n) const {
-    std::vector<std::uint32_t> work;
-    ValueRef v = from_.operands(n)[0].value;
-    // All of it would be computed twice, or nearly.
-    if (numelOf(from_.results(n)[0].shape) > numelOf(shapeOf(v)) / 2) return {};
-    for (std::optional<ValueRef> of = madeOf(v); of; of = madeOf(v)) {
-      work.push_back(v.node);
-      v = *of;
+  /// What a gathering node goes ahead of: nodes, the last one first, and the value that they are work on.
+  struct Work {
+    std::vector<std::uint32_t> nodes;
+    ValueRef source;
+  };
+  [[nodiscard]] Work workOn(const TraceNode& n) const {
+    Work work{{}, from_.operands(n)[0].value};
+    // Of more, nearly all would be computed twice.
+    if (numelOf(from_.results(n)[0].shape) > numelOf(shapeOf(work.source)) / 2) return work;
+    for (std::optional<ValueRef> of = madeOf(work.source); of; of = madeOf(*of)) {
+      work.nodes.push_back(work.source.node);
+      work.source = *of;
     }
-    if (!isStored(v)) work.clear();
+    if (!isStored(work.source)) work.nodes.clear();
     return work;
   }
 
   void add(const TraceNode& n) override {
-    const std::vector<std::uint32_t> work = gathers(n) ? workOn(n) : std::vector<std::uint32_t>{};
-    if (work.empty()) return copy(n);
-    const ValueRef source = *madeOf({work.back(), 0});
+    const Work work = gathers(n) ? workOn(n) : Work{};
+    if (work.nodes.empty()) return copy(n);
     SmallVector<TraceOperand, 8> operands;
     for (TraceOperand o : from_.operands(n)) {
-      if (o.kind == TraceOperand::Kind::Value) o.value = operands.empty() ? now(source) : now(o.value);
+      if (o.kind == TraceOperand::Kind::Value) o.value = operands.empty() ? now(work.source) : now(o.value);
       operands.push_back(o);
     }
-    const TensorMeta found{from_.results(n)[0].shape, from_.meta(source).dtype};
+    const TensorMeta found{from_.results(n)[0].shape, from_.meta(work.source).dtype};
     ValueRef made{to_.addOp(n.op, {operands.data(), operands.size()}, from_.attrs(n), {&found, 1}), 0};
-    for (std::size_t k = work.size(); k-- > 0;) {
+    for (std::size_t k = work.nodes.size(); k-- > 0;) {
       operands.clear();
-      for (TraceOperand o : from_.operands(node(work[k]))) {
+      for (TraceOperand o : from_.operands(node(work.nodes[k]))) {
         if (o.kind == TraceOperand::Kind::Value) o.value = made;
         operands.push_back(o);
       }
-      made = addLike(node(work[k]), {operands.data(), operands.size()}, found.shape);
+      made = addLike(node(work.nodes[k]), {operands.data(), operands.size()}, found.shape);
     }
     makes(n, 0, made);
   }
