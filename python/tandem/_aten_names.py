@@ -8,6 +8,7 @@ from typing import Any
 
 import tandem
 from tandem._C import Tensor
+from tandem._layer_functions import batch_norm
 from tandem.nn import functional as F  # noqa: N812
 
 __all__ = ["NAMES", "of_prefix"]
@@ -135,20 +136,6 @@ def _native_layer_norm(
     return F.layer_norm(input, normalized_shape, weight, bias, eps), mean, (var + eps).rsqrt()
 
 
-def _batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool = True,
-) -> Tensor:
-    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
-
-
 def _softmax(name: str) -> Callable[..., Any]:
     function = getattr(F, name)
     return lambda input, dim, half_to_float: function(input, dim, dtype=tandem.float32 if half_to_float else None)
@@ -181,7 +168,7 @@ NAMES: dict[str, Callable[..., Any]] = {
     "_unsafe_index_put": lambda input, *args, **kwargs: _index_put_(input.clone(), *args, **kwargs),
     "_unsafe_view": lambda input, size: input.reshape(size),
     "alias": lambda input: input.view(input.shape),
-    "batch_norm": _batch_norm,
+    "batch_norm": batch_norm,
     "constant_pad_nd": lambda input, pad, value=0: F.pad(input, pad, "constant", value),
     "convolution": _convolution,
     "copy": lambda input, src, non_blocking=False: src.to(input.dtype).expand(input.shape).clone(),
