@@ -8,7 +8,6 @@ from typing import Any
 
 import tandem
 from tandem._C import Tensor
-from tandem._layer_functions import batch_norm
 from tandem.nn import functional as F  # noqa: N812
 
 __all__ = ["NAMES", "of_prefix"]
@@ -96,46 +95,6 @@ def _padded(mode: str) -> Callable[..., Any]:
     return lambda input, padding: F.pad(input, padding, mode)
 
 
-def _convolution(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    transposed: bool,
-    output_padding: Any,
-    groups: int,
-) -> Tensor:
-    dims = weight.ndim - 2
-    if transposed:
-        transposed_form = getattr(F, f"conv_transpose{dims}d")
-        return transposed_form(input, weight, bias, stride, padding, output_padding, groups, dilation)
-    return getattr(F, f"conv{dims}d")(input, weight, bias, stride, padding, dilation, groups)
-
-
-def _embedding(
-    weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
-) -> Tensor:
-    skipped = None if padding_idx < 0 else padding_idx
-    return F.embedding(indices, weight, skipped, None, 2.0, scale_grad_by_freq, sparse)
-
-
-def _native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    if train is False or p == 0:
-        return input.clone(), tandem.ones_like(input, dtype=tandem.bool)
-    kept = tandem.rand_like(input) >= p
-    return (input * kept / (1 - p) if p < 1 else input * 0), kept
-
-
-def _native_layer_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    dims = tuple(range(-len(normalized_shape), 0))
-    var, mean = tandem.var_mean(input, dims, correction=0, keepdim=True)
-    return F.layer_norm(input, normalized_shape, weight, bias, eps), mean, (var + eps).rsqrt()
-
-
 def _softmax(name: str) -> Callable[..., Any]:
     function = getattr(F, name)
     return lambda input, dim, half_to_float: function(input, dim, dtype=tandem.float32 if half_to_float else None)
@@ -168,29 +127,19 @@ NAMES: dict[str, Callable[..., Any]] = {
     "_unsafe_index_put": lambda input, *args, **kwargs: _index_put_(input.clone(), *args, **kwargs),
     "_unsafe_view": lambda input, size: input.reshape(size),
     "alias": lambda input: input.view(input.shape),
-    "batch_norm": batch_norm,
-    "constant_pad_nd": lambda input, pad, value=0: F.pad(input, pad, "constant", value),
-    "convolution": _convolution,
     "copy": lambda input, src, non_blocking=False: src.to(input.dtype).expand(input.shape).clone(),
-    "embedding": _embedding,
     "group_norm": lambda input, groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True: F.group_norm(
         input, groups, weight, bias, eps
     ),
     "index": _index,
     "index_put": lambda input, *args, **kwargs: _index_put_(input.clone(), *args, **kwargs),
     "index_put_": _index_put_,
-    "layer_norm": lambda input, shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True: F.layer_norm(
-        input, shape, weight, bias, eps
-    ),
     "lift_fresh": lambda input: input,
     "lift_fresh_copy": lambda input: input.clone(),
     "max_pool2d_with_indices": lambda *args, **kwargs: F.max_pool2d(*args, **kwargs, return_indices=True),
     "max_pool3d_with_indices": lambda *args, **kwargs: F.max_pool3d(*args, **kwargs, return_indices=True),
-    "native_dropout": _native_dropout,
-    "native_layer_norm": _native_layer_norm,
     **{f"reflection_pad{n}d": _padded("reflect") for n in (1, 2, 3)},
     **{f"replication_pad{n}d": _padded("replicate") for n in (1, 2, 3)},
-    "scalar_tensor": tandem.scalar_tensor,
     "sigmoid_backward": lambda grad_output, output: grad_output * (1 - output) * output,
     "slice": _slice,
     "sym_numel": lambda input: input.numel(),
