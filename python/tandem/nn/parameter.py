@@ -15,18 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 
 
-class _ParameterType(type):
+class _Marking(type):
+    """The type of Parameter and Buffer: tensors of other classes that have the mark of one are instances of it, too."""
+
     def __instancecheck__(cls, instance: Any) -> bool:
         if cls in type(instance).__mro__:
             return True
-        return cls is Parameter and _has_own_class(instance) and getattr(instance, "_is_param", False)
-
-
-class _BufferType(type):
-    def __instancecheck__(cls, instance: Any) -> bool:
-        if cls in type(instance).__mro__:
-            return True
-        return cls is Buffer and _has_own_class(instance) and getattr(instance, "_is_buffer", False)
+        mark = _MARKS.get(cls)
+        return mark is not None and _has_own_class(instance) and getattr(instance, mark, False)
 
 
 def _has_own_class(data: Any) -> bool:
@@ -36,19 +32,19 @@ def _has_own_class(data: Any) -> bool:
     return of_tensor and Parameter not in classes and Buffer not in classes
 
 
-def _marked(data: tandem.Tensor, requires_grad: bool, kind: str, mark: str) -> Any:
+def _marked(data: tandem.Tensor, requires_grad: bool, kind: type) -> Any:
     """`data` as a parameter or buffer that keeps its class; RuntimeError where that class's `detach` does not."""
     own = data.detach().requires_grad_(requires_grad)
     if type(own) is not type(data):
         raise RuntimeError(
-            f"Creating a {kind} from an instance of type {type(data).__name__} requires that detach() returns an "
-            f"instance of the same type, but return type {type(own).__name__} was found instead."
+            f"Creating a {kind.__name__} from an instance of type {type(data).__name__} requires that detach() returns "
+            f"an instance of the same type, but return type {type(own).__name__} was found instead."
         )
-    setattr(own, mark, True)
+    setattr(own, _MARKS[kind], True)
     return own
 
 
-class Parameter(tandem.Tensor, metaclass=_ParameterType):
+class Parameter(tandem.Tensor, metaclass=_Marking):
     """A tensor that a module registers as one of its parameters when it is assigned as an attribute.
 
     Args:
@@ -70,7 +66,7 @@ class Parameter(tandem.Tensor, metaclass=_ParameterType):
         if data is None:
             data = tandem.empty(0)
         if _has_own_class(data):
-            return _marked(data, requires_grad, "Parameter", "_is_param")
+            return _marked(data, requires_grad, Parameter)
         return tandem.Tensor._make_subclass(cls, data, requires_grad)
 
     def __repr__(self) -> str:
@@ -85,7 +81,7 @@ class Parameter(tandem.Tensor, metaclass=_ParameterType):
         return copied
 
 
-class Buffer(tandem.Tensor, metaclass=_BufferType):
+class Buffer(tandem.Tensor, metaclass=_Marking):
     """A tensor that a module registers as one of its buffers when it is assigned as an attribute.
 
     Args:
@@ -108,12 +104,14 @@ class Buffer(tandem.Tensor, metaclass=_BufferType):
         if data is None:
             data = tandem.empty(0)
         if _has_own_class(data):
-            buffer = _marked(data, data.requires_grad, "Buffer", "_is_buffer")
+            buffer = _marked(data, data.requires_grad, Buffer)
         else:
             buffer = tandem.Tensor._make_subclass(cls, data.detach(), data.requires_grad)
         buffer.persistent = persistent
         return buffer
 
+
+_MARKS: dict[type, str] = {Parameter: "_is_param", Buffer: "_is_buffer"}
 
 # What can be done with a tensor that has no shape yet; "__get__" and "__set__" are those of properties.
 _NEED_NO_SHAPE = frozenset(
