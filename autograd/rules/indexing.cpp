@@ -40,13 +40,9 @@ void gather(RuleContext& c) {
   const DimsRef shape = c.inputShape(0);
   const Tensor& index = c.input(1);
   const std::int64_t dim = firstAttr(c);
-  if (!shape.empty()) {
-    // One element a row, of all rows, is compared with the places of the row, which other work on rows is fused with.
-    const auto at = static_cast<std::size_t>(wrapDim(dim, std::ssize(shape)));
-    Dims rows(shape);
-    rows[at] = 1;
-    if (index.shape() == rows) return c.set(0, ops::scatter_one(c.grad(), dim, index, shape[at]));
-  }
+  // One element a row, of all rows, is compared with the places of the row, which other work on rows is fused with.
+  if (!shape.empty() && index.shape() == keptShape(shape, Dims{dim}))
+    return c.set(0, ops::scatter_one(c.grad(), dim, index, shape[wrapDim(dim, std::ssize(shape))]));
   c.set(0, ops::scatter_add(zerosToAddTo(shape, c.grad().dtype()), dim, index, c.grad()));
 }
 
