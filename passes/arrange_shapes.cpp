@@ -133,32 +133,23 @@ class Arranger final : public TraceCopy {
   ValueRef inShape(ValueRef v, const Dims& shape) {
     const TraceNode& n = node(v.node);
     const Dims& from = shapeOf(v);
-    SmallVector<TraceOperand, 8> operands;
-    for (TraceOperand o : from_.operands(n)) {
-      if (o.kind == TraceOperand::Kind::Value) {
-        if (moved_[o.value.node])
-          o.value = inShape(o.value, shape);
-        else if (const std::optional<Reshaped> r = reshaped(o.value, from, shape))
-          o.value = to_.addWindow(now(r->of), r->window);
-      }
-      operands.push_back(o);
-    }
-    return addLike(n, {operands.data(), operands.size()}, shape);
+    auto there = [&](ValueRef operand) {
+      if (moved_[operand.node]) return inShape(operand, shape);
+      const std::optional<Reshaped> r = reshaped(operand, from, shape);
+      return r ? to_.addWindow(now(r->of), r->window) : operand;
+    };
+    return addLike(n, operandsOf(n, there), shape);
   }
   /// The work of a node on what its operand is a reshape of, and then the reshape.
   ValueRef before(const TraceNode& n) {
-    SmallVector<TraceOperand, 8> operands;
     Dims shape;
-    for (TraceOperand o : from_.operands(n)) {
-      if (o.kind == TraceOperand::Kind::Value) {
-        const ValueRef source = from_.operands(node(o.value.node))[0].value;
-        shape = Dims(shapeOf(source));
-        o.value = now(source);
-      }
-      operands.push_back(o);
-    }
+    const Operands operands = operandsOf(n, [&](ValueRef v) {
+      const ValueRef source = from_.operands(node(v.node))[0].value;
+      shape = Dims(shapeOf(source));
+      return now(source);
+    });
     const Dims& after = from_.results(n)[0].shape;
-    return to_.addWindow(addLike(n, {operands.data(), operands.size()}, shape), {after, contiguousStrides(after), 0});
+    return to_.addWindow(addLike(n, operands, shape), {after, contiguousStrides(after), 0});
   }
   std::vector<bool> isLive_;
   std::vector<std::vector<std::uint32_t>> users_;  // of every result, each once

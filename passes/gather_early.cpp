@@ -1,6 +1,7 @@
 #include "passes/gather_early.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/shape.h"
 
@@ -55,20 +56,14 @@ class EarlyGathers final : public TraceCopy {
   void add(const TraceNode& n) override {
     const Work work = gathers(n) ? workOn(n) : Work{};
     if (work.nodes.empty()) return copy(n);
-    SmallVector<TraceOperand, 8> operands;
-    for (TraceOperand o : from_.operands(n)) {
-      if (o.kind == TraceOperand::Kind::Value) o.value = operands.empty() ? now(work.source) : now(o.value);
-      operands.push_back(o);
-    }
+    bool isFirst = true;  // what is read: an index may be the same value
+    const Operands operands =
+        operandsOf(n, [&](ValueRef v) { return now(std::exchange(isFirst, false) ? work.source : v); });
     const TensorMeta found{from_.results(n)[0].shape, from_.meta(work.source).dtype};
-    ValueRef made{to_.addOp(n.op, {operands.data(), operands.size()}, from_.attrs(n), {&found, 1}), 0};
+    ValueRef made{to_.addOp(n.op, operands, from_.attrs(n), {&found, 1}), 0};
     for (std::size_t k = work.nodes.size(); k-- > 0;) {
-      operands.clear();
-      for (TraceOperand o : from_.operands(node(work.nodes[k]))) {
-        if (o.kind == TraceOperand::Kind::Value) o.value = made;
-        operands.push_back(o);
-      }
-      made = addLike(node(work.nodes[k]), {operands.data(), operands.size()}, found.shape);
+      const TraceNode& w = node(work.nodes[k]);
+      made = addLike(w, operandsOf(w, [&](ValueRef) { return made; }), found.shape);
     }
     makes(n, 0, made);
   }

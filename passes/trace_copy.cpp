@@ -41,7 +41,7 @@ MadeTrace TraceCopy::run(const std::vector<TraceOutput>& outputs) {
   return made;
 }
 
-ValueRef TraceCopy::addLike(const TraceNode& n, std::span<const TraceOperand> operands, const Dims& shape) {
+ValueRef TraceCopy::addLike(const TraceNode& n, const Operands& operands, const Dims& shape) {
   const TensorMeta meta{shape, from_.results(n)[0].dtype};
   const ValueRef made{to_.addOp(n.op, operands, from_.attrs(n), {&meta, 1}), 0};
   to_.nodes[made.node].line = n.line;
@@ -57,11 +57,7 @@ bool TraceCopy::isElementwise(std::uint32_t i) const {
 }
 
 void TraceCopy::copy(const TraceNode& node) {
-  SmallVector<TraceOperand, 8> operands;
-  for (TraceOperand o : from_.operands(node)) {
-    if (o.kind == TraceOperand::Kind::Value) o.value = now(o.value);
-    operands.push_back(o);
-  }
+  const Operands operands = operandsOf(node, [&](ValueRef v) { return now(v); });
   switch (node.kind) {
   case TraceNode::Kind::Input:
     return makes(node, 0, to_.addInput(from_.results(node)[0]));
@@ -72,8 +68,7 @@ void TraceCopy::copy(const TraceNode& node) {
   case TraceNode::Kind::Op:
     break;
   }
-  const std::uint32_t added =
-      to_.addOp(node.op, {operands.data(), operands.size()}, from_.attrs(node), from_.results(node));
+  const std::uint32_t added = to_.addOp(node.op, operands, from_.attrs(node), from_.results(node));
   for (std::uint32_t r = 0; r < node.results.count; ++r) makes(node, r, {added, r});
 }
 

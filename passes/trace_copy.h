@@ -36,8 +36,19 @@ class TraceCopy {
   /// What stands for a value.
   [[nodiscard]] ValueRef now(ValueRef v) const { return now_[indexOf(v)]; }
   void makes(const TraceNode& node, std::uint32_t result, ValueRef v) { now_[node.results.begin + result] = v; }
+  using Operands = SmallVector<TraceOperand, 8>;
+  /// Those of a node, with what `of` gives for each value.
+  template <class F>
+  Operands operandsOf(const TraceNode& n, F of) const {
+    Operands operands;
+    for (TraceOperand o : from_.operands(n)) {
+      if (o.kind == TraceOperand::Kind::Value) o.value = of(o.value);
+      operands.push_back(o);
+    }
+    return operands;
+  }
   /// An operation like `n` of other operands, with a result of this shape.
-  ValueRef addLike(const TraceNode& n, std::span<const TraceOperand> operands, const Dims& shape);
+  ValueRef addLike(const TraceNode& n, const Operands& operands, const Dims& shape);
 
   // What nodes are.
   [[nodiscard]] const TraceNode& node(std::uint32_t i) const { return from_.nodes[i]; }
