@@ -72,7 +72,7 @@ void launchWhole(const CudaKernel& kernel, const std::int64_t* args, const Launc
   const Parameter parameters[] = {{args, std::max<std::size_t>(kernel.layout.size(), 1) * sizeof *args},
                                   {&begin, sizeof begin},
                                   {&end, sizeof end}};
-  const Function& function = kernel.function();
+  const Function& function = kernel.function();  // made before its shape is asked for
   function.launch(stream, launchShape(kernel, args, space), parameters);
 }
 

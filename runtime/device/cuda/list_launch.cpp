@@ -59,7 +59,7 @@ class ListLaunch {
     std::int64_t begin = 0;
     auto end = static_cast<std::int64_t>(entries_);
     const Parameter parameters[] = {{at_.data(), sizeof at_}, {&begin, sizeof begin}, {&end, sizeof end}};
-    const Function& function = listed_.function();
+    const Function& function = listed_.function();  // made before its shape is asked for
     function.launch(stream_, grid(), parameters);
     entries_ = 0;
     longest_ = 0;
