@@ -253,7 +253,7 @@ void resize(const Tensor& t, DimsRef size, std::optional<MemoryFormat> format) {
     }
   }
   Dims strides = stridesIn(format.value_or(MemoryFormat::Contiguous), shape);
-  a->become(*makeAlias(memory, std::move(shape), std::move(strides), memory.impl()->offset).impl());
+  a->become(*makeAlias(memory, shape, strides, memory.impl()->offset).impl());
 }
 
 // ---- hooks ----------------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ Tensor allExamples(const Tensor& t, std::span<const Ref<BatchAxis>> axes, bool e
   shape.append(t.shape().begin(), t.shape().end());
   strides.append(t.strides().begin(), t.strides().end());
   if (activeRecorder != nullptr) activeRecorder->touch(t);
-  return Tensor(new TensorImpl(t.impl()->storage, t.dtype(), std::move(shape), std::move(strides), t.impl()->offset));
+  return Tensor(new TensorImpl(t.impl()->storage, t.dtype(), shape, strides, t.impl()->offset));
 }
 
 Tensor withHidden(const Tensor& t, std::span<const Ref<BatchAxis>> axes, std::span<const std::int64_t> places) {
@@ -113,7 +113,7 @@ Tensor withHidden(const Tensor& t, std::span<const Ref<BatchAxis>> axes, std::sp
     shape.push_back(t.shape()[d]);
     strides.push_back(t.strides()[d]);
   }
-  auto* impl = new TensorImpl(t.impl()->storage, t.dtype(), std::move(shape), std::move(strides), t.impl()->offset);
+  auto* impl = new TensorImpl(t.impl()->storage, t.dtype(), shape, strides, t.impl()->offset);
   impl->batch = new BatchDims(std::move(dims));
   return Tensor(impl);
 }
@@ -179,7 +179,7 @@ Tensor batch_out(const Tensor& x, std::int64_t dim, std::int64_t axis) {
   strides.insert(dim, batch->dims[at].stride);
   std::vector<BatchDim> rest = batch->dims;
   rest.erase(rest.begin() + at);
-  auto* impl = new TensorImpl(x.impl()->storage, x.dtype(), std::move(shape), std::move(strides), x.impl()->offset);
+  auto* impl = new TensorImpl(x.impl()->storage, x.dtype(), shape, strides, x.impl()->offset);
   if (!rest.empty()) impl->batch = new BatchDims(std::move(rest));
   Tensor t(impl);
   const Operand operands[] = {x};

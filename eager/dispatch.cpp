@@ -59,9 +59,9 @@ bool mayLieInOrder(const OpFacts& f, Operands operands) {
 }
 
 /// A window on `base`, or on what that is a window of, which the recording knows.
-Tensor windowOn(const Tensor& base, Dims shape, Dims strides, std::int64_t offset) {
+Tensor windowOn(const Tensor& base, DimsRef shape, DimsRef strides, std::int64_t offset) {
   if (activeRecorder != nullptr) activeRecorder->touch(base);
-  Tensor view = makeAlias(base, std::move(shape), std::move(strides), offset);
+  Tensor view = makeAlias(base, shape, strides, offset);
   view.impl()->viewBase = base.impl()->viewBase ? base.impl()->viewBase : base.ref();
   return view;
 }
@@ -77,7 +77,7 @@ Tensor turned(const Tensor& t, const Dims& order) {
     shape[k] = t.shape()[d - lead];
     strides[k] = t.strides()[d - lead];
   }
-  return windowOn(t, std::move(shape), std::move(strides), t.impl()->offset);
+  return windowOn(t, shape, strides, t.impl()->offset);
 }
 
 /// A result that was made with its dims in `order`, as what has `shape`; of `like`, which lies as it does, the strides
@@ -212,10 +212,10 @@ void tapeWhole(OpCode op, Operands operands, Attrs attrs, std::span<Tensor> resu
   if (refresh(operands) && facts(op).differentiable) tapeHook->record(op, operands, attrs, results);
 }
 
-Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::int64_t offset, Attrs attrs) {
+Tensor applyView(OpCode op, const Tensor& base, DimsRef shape, DimsRef strides, std::int64_t offset, Attrs attrs) {
   const Operand operands[] = {base};
   if (base.impl()->viewBase) refresh(operands);
-  Tensor view = windowOn(base, std::move(shape), std::move(strides), offset);
+  Tensor view = windowOn(base, shape, strides, offset);
   view.impl()->untracked = base.impl()->untracked;
   ViewOrigin origin = base.impl()->origin;
   if (origin == ViewOrigin::Plain && !gradEnabled())

@@ -45,7 +45,7 @@ Tensor applyOver(const Tensor& over, OpCode op, std::initializer_list<Operand> o
 
 /// A view of `base` (any tensor) with history. `op` is a view operation and `attrs` its attributes, from which its
 /// derivative follows; the window is given by the caller (eager/views.cpp).
-Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::int64_t offset,
+Tensor applyView(OpCode op, const Tensor& base, DimsRef shape, DimsRef strides, std::int64_t offset,
                  std::span<const std::int64_t> attrs);
 
 /// Gives `results`, which a composite computed in `NoGrad`, the history of that composite as a whole: `op` is a

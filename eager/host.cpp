@@ -40,7 +40,7 @@ Tensor makePinned(DimsRef shape, DType dtype, std::size_t bytes, GpuControl& gpu
     delete b;
   };
   const Ref<Storage> storage(new Storage(block->memory, bytes, free, block));
-  return Tensor(new TensorImpl(storage, dtype, Dims(shape), contiguousStrides(shape), 0));
+  return Tensor(new TensorImpl(storage, dtype, shape, contiguousStrides(shape), 0));
 }
 
 [[gnu::noinline, gnu::cold]] void tellOfWaiting(const Tensor& t) {
@@ -147,7 +147,7 @@ bool sameElements(const Tensor& x, const Tensor& y) {
   NoGrad noGrad;
   for (std::int64_t from = 0, count = kFirstLook; from < x.numel(); from += count, count = kLaterLook) {
     count = std::min(count, x.numel() - from);
-    auto piece = [&](const Tensor& t) { return makeAlias(t, {count}, {1}, t.impl()->offset + from); };
+    auto piece = [&](const Tensor& t) { return makeAlias(t, Dims{count}, Dims{1}, t.impl()->offset + from); };
     if (!same(piece(x), piece(y))) return false;
   }
   return true;

@@ -9,10 +9,9 @@ namespace tandem {
 
 thread_local constinit Device currentDevice;
 
-TensorImpl::TensorImpl(Ref<Storage> s, DType t, Dims sizes, Dims steps, std::int64_t start)
-    : storage(std::move(s)), offset(start), shape(std::move(sizes)), strides(std::move(steps)), dtype(t),
-      device(storage->device()), contiguous(tandem::isContiguous(shape, strides)), inference(inferenceMode()),
-      numel(numelOf(shape)) {}
+TensorImpl::TensorImpl(Ref<Storage> s, DType t, DimsRef sizes, DimsRef steps, std::int64_t start)
+    : storage(std::move(s)), offset(start), shape(sizes), strides(steps), dtype(t), device(storage->device()),
+      contiguous(tandem::isContiguous(shape, strides)), inference(inferenceMode()), numel(numelOf(shape)) {}
 
 TensorImpl::TensorImpl(Ref<Storage> s, DType t, DimsRef sizes, std::int64_t elements)
     : storage(std::move(s)), offset(0), shape(sizes), strides(contiguousStrides(sizes)), dtype(t),
@@ -68,8 +67,8 @@ Tensor makeEmpty(DimsRef shape, DType dtype, Device device) {
   return Tensor(new TensorImpl(new Storage(static_cast<std::size_t>(bytes), device), dtype, shape, n));
 }
 
-Tensor makeAlias(const Tensor& t, Dims shape, Dims strides, std::int64_t offset) {
-  auto* impl = new TensorImpl(t.impl()->storage, t.dtype(), std::move(shape), std::move(strides), offset);
+Tensor makeAlias(const Tensor& t, DimsRef shape, DimsRef strides, std::int64_t offset) {
+  auto* impl = new TensorImpl(t.impl()->storage, t.dtype(), shape, strides, offset);
   impl->batch = t.impl()->batch;
   impl->inference = t.impl()->inference;
   return Tensor(impl);

@@ -43,7 +43,7 @@ enum class ViewOrigin : std::uint8_t {
 
 class TensorImpl : public Counted<TensorImpl> {
  public:
-  TensorImpl(Ref<Storage> storage, DType dtype, Dims shape, Dims strides, std::int64_t offset);
+  TensorImpl(Ref<Storage> storage, DType dtype, DimsRef shape, DimsRef strides, std::int64_t offset);
   /// Contiguous from the storage's first byte on; `numel` is the product of the sizes.
   TensorImpl(Ref<Storage> storage, DType dtype, DimsRef shape, std::int64_t numel);
   TensorImpl(const TensorImpl&) = delete;
@@ -139,7 +139,7 @@ std::int64_t elementsOf(DimsRef shape, DType dtype);
 /// A fresh contiguous tensor, uninitialised (never pending).
 Tensor makeEmpty(DimsRef shape, DType dtype, Device device = currentDevice);
 /// Another window on the storage of `t`, with its hidden dims, without history: no view base, no gradient.
-Tensor makeAlias(const Tensor& t, Dims shape, Dims strides, std::int64_t offset);
+Tensor makeAlias(const Tensor& t, DimsRef shape, DimsRef strides, std::int64_t offset);
 
 /// An operand of an operation: a tensor, or a Python number (weakly typed). Borrows the tensor.
 class Operand {

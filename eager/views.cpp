@@ -66,7 +66,7 @@ Tensor view(const Tensor& x, DimsRef size) {
          shapeText(x.shape()), ", strides ", shapeText(x.strides()), " as ", shapeText(shape), ")");
   AttrWriter w;
   w.list(shape);
-  return applyView(OpCode::view, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
+  return applyView(OpCode::view, x, shape, strides, offsetOf(x), w.span());
 }
 
 Tensor reshape(const Tensor& x, DimsRef size) {
@@ -79,7 +79,7 @@ Tensor reshape(const Tensor& x, DimsRef size) {
   }
   AttrWriter w;
   w.list(shape);
-  return applyView(OpCode::view, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
+  return applyView(OpCode::view, x, shape, strides, offsetOf(x), w.span());
 }
 
 Tensor expand(const Tensor& x, DimsRef size) {
@@ -109,7 +109,7 @@ Tensor expand(const Tensor& x, DimsRef size) {
   }
   AttrWriter w;
   w.list(shape);
-  return applyView(OpCode::expand, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
+  return applyView(OpCode::expand, x, shape, strides, offsetOf(x), w.span());
 }
 
 Tensor permute(const Tensor& x, DimsRef dims) {
@@ -131,7 +131,7 @@ Tensor permute(const Tensor& x, DimsRef dims) {
   }
   AttrWriter w;
   w.list(order);
-  return applyView(OpCode::permute, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
+  return applyView(OpCode::permute, x, shape, strides, offsetOf(x), w.span());
 }
 
 Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1) {
@@ -146,7 +146,7 @@ Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1) {
   AttrWriter w;
   w.integer(dim0);
   w.integer(dim1);
-  return applyView(OpCode::transpose, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
+  return applyView(OpCode::transpose, x, shape, strides, offsetOf(x), w.span());
 }
 
 Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index) {
@@ -165,7 +165,7 @@ Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index) {
   AttrWriter w;
   w.integer(dim);
   w.integer(index);
-  return applyView(OpCode::select, x, std::move(shape), std::move(strides), offset, w.span());
+  return applyView(OpCode::select, x, shape, strides, offset, w.span());
 }
 
 Tensor slice(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step) {
@@ -183,7 +183,7 @@ Tensor slice(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t
   strides[dim] = strideTimes(strides[dim], step);
   AttrWriter w;
   for (auto v : {dim, start, end, step}) w.integer(v);
-  return applyView(OpCode::slice, x, std::move(shape), std::move(strides), offset, w.span());
+  return applyView(OpCode::slice, x, shape, strides, offset, w.span());
 }
 
 Tensor unsqueeze(const Tensor& x, std::int64_t dim) {
@@ -195,7 +195,7 @@ Tensor unsqueeze(const Tensor& x, std::int64_t dim) {
   strides.insert(dim, step);
   AttrWriter w;
   w.integer(dim);
-  return applyView(OpCode::unsqueeze, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
+  return applyView(OpCode::unsqueeze, x, shape, strides, offsetOf(x), w.span());
 }
 
 Tensor squeeze_dims(const Tensor& x, DimsRef dims) {
@@ -218,7 +218,7 @@ Tensor squeeze_dims(const Tensor& x, DimsRef dims) {
   }
   AttrWriter w;
   w.list(dropped);
-  return applyView(OpCode::squeeze_dims, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
+  return applyView(OpCode::squeeze_dims, x, shape, strides, offsetOf(x), w.span());
 }
 
 Tensor squeeze(const Tensor& x, const std::optional<Dims>& dims) {
@@ -250,7 +250,7 @@ Tensor diagonal(const Tensor& x, std::int64_t offset, std::int64_t dim1, std::in
   strides.push_back(s1 + s2);
   AttrWriter w;
   for (auto v : {offset, dim1, dim2}) w.integer(v);
-  return applyView(OpCode::diagonal, x, std::move(shape), std::move(strides), start, w.span());
+  return applyView(OpCode::diagonal, x, shape, strides, start, w.span());
 }
 
 Tensor as_strided(const Tensor& x, DimsRef size, DimsRef stride, std::optional<std::int64_t> storageOffset) {
@@ -277,7 +277,7 @@ Tensor as_strided(const Tensor& x, DimsRef size, DimsRef stride, std::optional<s
   w.list(size);
   w.list(stride);
   w.optionalInteger(offset);
-  return applyView(OpCode::as_strided, x, Dims(size), Dims(stride), offset, w.span());
+  return applyView(OpCode::as_strided, x, size, stride, offset, w.span());
 }
 
 Tensor unfold(const Tensor& x, std::int64_t dim, std::int64_t size, std::int64_t step) {
@@ -298,7 +298,7 @@ Tensor unfold(const Tensor& x, std::int64_t dim, std::int64_t size, std::int64_t
   strides.push_back(unit);
   AttrWriter w;
   for (auto v : {dim, size, step}) w.integer(v);
-  return applyView(OpCode::unfold, x, std::move(shape), std::move(strides), offsetOf(x), w.span());
+  return applyView(OpCode::unfold, x, shape, strides, offsetOf(x), w.span());
 }
 
 Tensor alias(const Tensor& x) { return applyView(OpCode::alias, x, x.shape(), x.strides(), offsetOf(x), {}); }

@@ -131,7 +131,7 @@ Tensor fromBuffer(PyObject* array, bool readOnly) {
   guard.view = nullptr;
   void* data = view->buf;
   Ref<Storage> storage(new Storage(data, static_cast<std::size_t>(bytes), releaseBuffer, view.release()));
-  return Tensor(new TensorImpl(std::move(storage), *t, std::move(shape), std::move(strides), 0));
+  return Tensor(new TensorImpl(std::move(storage), *t, shape, strides, 0));
 }
 
 // ---- the way out
@@ -226,7 +226,7 @@ Tensor viewAs(const Tensor& t, DType to) {
     }
   };
   Ref<Storage> storage(new Storage(data, static_cast<std::size_t>(reach), giveBack, lender, t.impl()->storage.get()));
-  return Tensor(new TensorImpl(std::move(storage), to, std::move(shape), std::move(strides), 0));
+  return Tensor(new TensorImpl(std::move(storage), to, shape, strides, 0));
 }
 
 PyObject* toNumpy(const Tensor& t) {

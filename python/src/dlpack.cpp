@@ -186,7 +186,7 @@ Tensor onMemory(void* data, Device device, DType t, Dims shape, Dims strides, St
                 Storage* of = nullptr) {
   const auto bytes = static_cast<std::size_t>(numelOf(shape) == 0 ? 0 : reach(shape, strides)) * itemSize(t);
   Ref<Storage> storage(new Storage(data, bytes, deleter, context, of, device));
-  return Tensor(new TensorImpl(std::move(storage), t, std::move(shape), std::move(strides), 0));
+  return Tensor(new TensorImpl(std::move(storage), t, shape, strides, 0));
 }
 
 /// Takes what a capsule has.
