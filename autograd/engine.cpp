@@ -13,6 +13,7 @@
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/host.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 #include "eager/placement.h"
 #include "eager/recorder.h"
@@ -401,18 +402,29 @@ void Run::runOperation(Node& node, std::span<Tensor> cotangents) {
 /// No one else can see the tensor or its memory, and it holds no more memory than it shows.
 bool isOurs(const Tensor& g) {
   TensorImpl* t = g.impl();
-  return t->refCount() == 1 && t->storage->refCount() == 1 && t->contiguous && t->offset == 0 && !t->requiresGrad &&
+  return t->refCount() == 1 && t->storage->refCount() == 1 && t->offset == 0 && !t->requiresGrad &&
          t->storage->bytes() == static_cast<std::size_t>(t->numel) * itemSize(t->dtype);
 }
 
+/// A leaf's first gradient, which lies as the leaf does where that has no gaps, so that who updates it walks both as
+/// one run of memory; else row-major.
+Tensor firstGrad(const Tensor& leaf, Tensor g, bool createGraph) {
+  const bool mayKeep = !createGraph && isOurs(g);
+  if (!leaf.isContiguous()) {
+    const Dims order = orderOfStrides(leaf.shape(), {&leaf.strides(), 1});
+    if (isDense(leaf, order)) return mayKeep && isDense(g, order) ? std::move(g) : laidOut(g, order, ops::clone);
+  }
+  return mayKeep && g.isContiguous() ? std::move(g) : ops::clone(g);
+}
+
 /// With the leaf's gradient as others see it locked. The hooks to be called after it.
-HookList<LeafHook> addToGrad(AutogradMeta& m, TensorImpl* leaf, Tensor g, bool createGraph) {
-  if (gradObserver != nullptr) gradObserver->onRead(leaf);
+HookList<LeafHook> addToGrad(AutogradMeta& m, const Tensor& leaf, Tensor g, bool createGraph) {
+  if (gradObserver != nullptr) gradObserver->onRead(leaf.impl());
   if (!m.grad.defined()) {
-    if (gradObserver != nullptr) gradObserver->onWrite(leaf);
-    m.grad = !createGraph && isOurs(g) ? std::move(g) : ops::clone(g);
+    if (gradObserver != nullptr) gradObserver->onWrite(leaf.impl());
+    m.grad = firstGrad(leaf, std::move(g), createGraph);
   } else if (createGraph) {
-    if (gradObserver != nullptr) gradObserver->onWrite(leaf);
+    if (gradObserver != nullptr) gradObserver->onWrite(leaf.impl());
     m.grad = ops::add(m.grad, g);
   } else {
     applyInto(m.grad, OpCode::add, {m.grad, g});
@@ -502,7 +514,7 @@ void accumulateGrad(const Tensor& leaf, Tensor g, bool createGraph) {
       std::scoped_lock hooks(m.lock);
       after = m.afterAccumulate;
     } else {
-      after = addToGrad(m, impl, std::move(g), createGraph);
+      after = addToGrad(m, leaf, std::move(g), createGraph);
     }
   }
   if (!after) return;
