@@ -29,7 +29,7 @@ std::size_t sideDim(const Dims& shape, std::size_t dim) {
 }
 
 /// The indices of lines along a dim. Those that are the same along another dim, as of an expanded tensor, are held
-/// once; lines that lie side by side read theirs from a row.
+/// once; lines that lie side by side read theirs from a row, or have the same.
 struct LineIndices {
   LineIndices(const char* op, const ArrayView& index, std::int64_t dim, std::int64_t size)
       : shape(index.shape), held(once(index, static_cast<std::size_t>(dim))),
@@ -41,9 +41,8 @@ struct LineIndices {
 
  private:
   static ArrayView once(ArrayView index, std::size_t dim) {
-    const std::size_t row = sideDim(index.shape, dim);
     for (std::size_t d = 0; d < index.shape.size(); ++d)
-      if (d != dim && d != row && index.strides[d] == 0 && index.shape[d] > 1) index.shape[d] = 1;
+      if (d != dim && index.strides[d] == 0 && index.shape[d] > 1) index.shape[d] = 1;
     return index;
   }
 };
@@ -66,12 +65,13 @@ struct Lines {
     srcStep = src[d];
     if (d == last) return;
     across = index.shape[last];
+    indexAcross = steps[last];
     dstAcross = dst[last];
     srcAcross = src[last];
   }
   Dims shape, dstStrides, srcStrides, indexStrides;
   std::int64_t length, indexStep, srcStep;
-  std::int64_t across = 1, dstAcross = 0, srcAcross = 0;
+  std::int64_t across = 1, indexAcross = 0, dstAcross = 0, srcAcross = 0;
 
   using Offsets = std::array<std::int64_t, 3>;
   /// Calls each(dst offset, index, src offset) for places [i, iEnd) of lines [j, jEnd) of the sheet at `at`.
@@ -80,14 +80,38 @@ struct Lines {
              std::int64_t jEnd, Each each) const {
     const std::int64_t* index = list.data() + at[2];
     // Not members, which writes of integers might change.
-    const std::int64_t dst = at[0], src = at[1], step = indexStep, from = srcStep, right = dstAcross, down = srcAcross;
+    const std::int64_t dst = at[0], src = at[1], step = indexStep, from = srcStep;
+    const std::int64_t beside = indexAcross, right = dstAcross, down = srcAcross;
     if (across == 1 && step == 1 && from == 1)
       for (; i < iEnd; ++i) each(dst, index[i], src + i);
     else if (across == 1)
       for (; i < iEnd; ++i) each(dst, index[i * step], src + i * from);
+    else if (beside == 0 && right == 1 && down == 1)  // rows as wholes
+      for (; i < iEnd; ++i)
+        for (std::int64_t k = j, place = index[i * step]; k < jEnd; ++k) each(dst + k, place, src + i * from + k);
     else
       for (; i < iEnd; ++i)
-        for (std::int64_t k = j; k < jEnd; ++k) each(dst + k * right, index[i * step + k], src + i * from + k * down);
+        for (std::int64_t k = j; k < jEnd; ++k)
+          each(dst + k * right, index[i * step + k * beside], src + i * from + k * down);
+  }
+  /// The same of all places of the lines that are in [low, high).
+  template <class Each>
+  void visitWithin(const IndexList& list, const Offsets& at, std::int64_t low, std::int64_t high, std::int64_t j,
+                   std::int64_t jEnd, Each each) const {
+    const std::int64_t* index = list.data() + at[2];
+    const std::int64_t dst = at[0], src = at[1], step = indexStep, from = srcStep, n = length;
+    const std::int64_t beside = indexAcross, right = dstAcross, down = srcAcross;
+    auto isWithin = [=](std::int64_t place) { return place >= low && place < high; };
+    if (beside == 0 && right == 1 && down == 1) {
+      for (std::int64_t i = 0; i < n; ++i)
+        if (const std::int64_t place = index[i * step]; isWithin(place))
+          for (std::int64_t k = j; k < jEnd; ++k) each(dst + k, place, src + i * from + k);
+      return;
+    }
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t k = j; k < jEnd; ++k)
+        if (const std::int64_t place = index[i * step + k * beside]; isWithin(place))
+          each(dst + k * right, place, src + i * from + k * down);
   }
   [[nodiscard]] std::int64_t elements() const { return numelOf(shape) * length * across; }
   /// Are they the rows of a matrix of indices, and of elements beside each other in `src`?
@@ -125,10 +149,6 @@ void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Ea
   constexpr std::int64_t kBand = 64;  // lines of a sheet that a thread takes at once: whole cache lines
   const std::int64_t bands = (lines.across + kBand - 1) / kBand;
   const std::int64_t tasks = numelOf(lines.shape) * bands;
-  auto visit = [&](const Lines::Offsets& at, std::int64_t band, auto write) {
-    const std::int64_t j = band * kBand;
-    lines.visit(list, at, 0, lines.length, j, std::min(lines.across, j + kBand), write);
-  };
   if (lines.elements() < 2 * kSerialElements || tasks >= numThreads()) {
     const std::int64_t work = lines.length * std::min(kBand, lines.across);
     return parallelFor(tasks, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
@@ -145,7 +165,8 @@ void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Ea
       }
       Walker<3> at = lines.walker(begin / bands);
       for (std::int64_t task = begin, band = begin % bands; task < end; ++task) {
-        visit(at.offset, band, each);
+        const std::int64_t j = band * kBand;
+        lines.visit(list, at.offset, 0, lines.length, j, std::min(lines.across, j + kBand), each);
         if (++band == bands) band = 0, at.next();
       }
     });
@@ -155,10 +176,9 @@ void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Ea
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t low = size * (task % parts) / parts;
       const std::int64_t high = size * (task % parts + 1) / parts;
-      visit(lines.walker(task / parts / bands).offset, task / parts % bands,
-            [&](std::int64_t to, std::int64_t place, std::int64_t from) {
-              if (place >= low && place < high) each(to, place, from);
-            });
+      const std::int64_t j = task / parts % bands * kBand;
+      lines.visitWithin(list, lines.walker(task / parts / bands).offset, low, high, j,
+                        std::min(lines.across, j + kBand), each);
     }
   });
 }

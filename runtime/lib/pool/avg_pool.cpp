@@ -338,9 +338,10 @@ template <class C>
     }
 }
 
+/// With vectors of the host's width for what most pools are of, which it is worth the code.
 template <class C, class F>
 void inVectors(F run) {
-  if constexpr (std::is_floating_point_v<C>)
+  if constexpr (std::is_same_v<C, float>)
     withHostIsa(run);
   else
     withAvx2(run);

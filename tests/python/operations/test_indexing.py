@@ -264,6 +264,49 @@ def test_scatter_add_of_any_layout(dim, dtype):
     assert_same_bits(tandem.gather(turned[0], dim, turned[1]), tandem.gather(x, dim, index))
 
 
+WRITES_AT = {
+    "scatter": lambda x, dim, index, src: x.scatter(dim, index, src),
+    "scatter_add": lambda x, dim, index, src: x.scatter_add(dim, index, src),
+    **{
+        reduce: lambda x, dim, index, src, reduce=reduce: x.scatter_reduce(dim, index, src, reduce)
+        for reduce in ("prod", "amin", "amax", "mean")
+    },
+    "gather": lambda x, dim, index, src: x.gather(dim, index.clamp(max=x.shape[dim] - 1)),
+}
+
+
+@pytest.mark.parametrize(
+    "dtype", [tandem.bfloat16, tandem.float32, tandem.float64, tandem.int64, tandem.uint8], ids=str
+)
+@pytest.mark.parametrize("name", WRITES_AT)
+def test_expanded_indices_are_as_their_copies(name, dtype, threads):
+    """One index for whole rows, or for sheets: the same bits as an index for each element."""
+    rng = np.random.default_rng(7)
+    write = WRITES_AT[name]
+    for shape, count in [
+        ((40, 30), 55),
+        ((700, 48), 3000),
+        ((3, 9, 5), 7),
+        ((2, 3, 600), 800),
+        ((1, 4), 6),
+        ((5, 1), 9),
+    ]:
+        for dim in range(len(shape)):
+            sources = [*shape]
+            sources[dim] = count
+            x = tandem.from_numpy(rng.integers(-9, 9, shape)).to(dtype)
+            src = tandem.from_numpy(rng.integers(-9, 9, sources)).to(dtype)
+            line = [count if d == dim else 1 for d in range(len(shape))]
+            index = tandem.from_numpy(rng.integers(0, shape[dim], line)).expand(sources)
+            wanted = write(x, dim, index.contiguous(), src)
+            assert_same_bits(write(x, dim, index, src), wanted)
+            order = [*range(1, len(shape)), 0]
+            back = np.argsort(order).tolist()
+            turned = [t.permute(order).contiguous().permute(back) for t in (x, src)]
+            assert_same_bits(write(turned[0], dim, index, turned[1]), wanted)
+            assert_same_bits(write(x[..., ::1], dim, index, src.flip(0).contiguous().flip(0)), wanted)
+
+
 @pytest.mark.parametrize("dtype", [tandem.int64, tandem.int32], ids=str)
 @pytest.mark.parametrize("bad", [None, -301, 300])
 def test_large_strided_indices(bad, dtype):
