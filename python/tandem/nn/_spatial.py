@@ -17,6 +17,7 @@ __all__ = [
     "embedding",
     "embedding_bag",
     "grid_sample",
+    "group_norm",
     "instance_norm",
     "interpolate",
     "upsample",
@@ -281,6 +282,32 @@ def instance_norm(
     if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     return _core.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+
+
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias for each of `num_groups` groups of channels of each sample of
+    [N, C, ...], with that group's mean and variance (Wu and He 2018).
+
+    Args:
+        weight, bias: [C], 1 and 0 when None.
+        eps: keeps the root away from 0.
+
+    RuntimeError where `num_groups` does not divide C; ValueError for a single sample whose groups have one value each.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.functional.group_norm(tandem.tensor([[1.0, 3.0, 10.0, 30.0]]), 2)
+        tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
+    if input.shape[:1] == (1,) and input.numel() == num_groups:
+        _check_several(input, 1)
+    return _core.group_norm(input, num_groups, weight, bias, eps)
 
 
 def embedding(

@@ -151,15 +151,15 @@ def _max_pool(dims: int) -> _MaxPool:
 max_pool1d, max_pool2d, max_pool3d = _max_pool(1), _max_pool(2), _max_pool(3)
 
 
-def _kept_sizes(input: Tensor, output_size: _size_any_opt_t, dims: int) -> list[int]:
-    """`output_size` as a list, with the input's own size for None."""
+def _kept_sizes(name: str, input: Tensor, output_size: _size_any_opt_t, dims: int) -> list[int]:
+    """`output_size` of the pool `name` as a list, with the input's own size for None."""
     wanted = list(output_size) if isinstance(output_size, (tuple, list)) else [output_size] * dims
-    if len(wanted) == 1:
-        wanted *= dims
     if len(wanted) > input.dim():
         if not isinstance(output_size, (tuple, list)):
             raise RuntimeError(f"Expected {dims + 1}D or {dims + 2}D tensor, but got {list(input.shape)}")
         raise ValueError(f"Input dimension should be at least {len(wanted) + 1}")
+    if len(wanted) != dims:
+        raise RuntimeError(f"{name}: output_size must be one number or {dims}, but got {output_size}")
     return [have if want is None else want for want, have in zip(wanted, input.shape[-len(wanted) :], strict=True)]
 
 
@@ -181,7 +181,7 @@ def _adaptive_avg_pool(dims: int) -> _AdaptiveAvgPool:
     pool = getattr(_core, name)
 
     def adaptive_avg_pool(input: Tensor, output_size: _size_any_opt_t) -> Tensor:
-        return pool(input, _kept_sizes(input, output_size, dims))
+        return pool(input, _kept_sizes(name, input, output_size, dims))
 
     return _named(adaptive_avg_pool, name, _adaptive_doc("The mean of", name, dims, ""))
 
@@ -191,7 +191,7 @@ def _adaptive_max_pool(dims: int) -> _AdaptiveMaxPool:
     pool = getattr(_core, name)
 
     def adaptive_max_pool(input: Tensor, output_size: _size_any_opt_t, return_indices: bool = False) -> Any:
-        values, indices = pool(input, _kept_sizes(input, output_size, dims))
+        values, indices = pool(input, _kept_sizes(name, input, output_size, dims))
         return (values, indices) if return_indices else values
 
     more = "\n\n    With `return_indices`, also the flat place of each value among those dims, int64."

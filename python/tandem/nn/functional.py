@@ -45,7 +45,6 @@ channel_shuffle = _core.channel_shuffle
 native_channel_shuffle = tandem.native_channel_shuffle
 gelu = _core.gelu
 layer_norm = _core.layer_norm
-group_norm = _core.group_norm
 rms_norm = _core.rms_norm
 local_response_norm = _core.local_response_norm
 scaled_dot_product_attention = _core.scaled_dot_product_attention

@@ -347,6 +347,15 @@ def test_argument_errors():
         F.interpolate(tandem.zeros(1, 1, 2), size=3, mode="bilinear")
     with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
         F.batch_norm(tandem.zeros(1, 2), None, None, training=True)
+    for size, groups in [((1, 4, 1), 4), ((1, 4), 4), ((1, 1, 1, 1), 1)]:
+        with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
+            F.group_norm(tandem.zeros(size), groups)
+        assert not tandem.group_norm(tandem.zeros(size), groups).any()
+    for size, groups in [((2, 4, 1), 4), ((1, 4), 2), ((0, 4), 4), ((1, 4, 0), 4)]:
+        assert F.group_norm(tandem.zeros(size), groups).shape == size
+    for pool in (F.adaptive_avg_pool2d, F.adaptive_max_pool2d, F.adaptive_avg_pool3d, F.adaptive_max_pool3d):
+        with pytest.raises(RuntimeError, match=f"{pool.__name__}: .*output_size"):
+            pool(tandem.zeros(1, 2, 4, 4, 4)[..., 0] if "2d" in pool.__name__ else tandem.zeros(1, 2, 4, 4, 4), (2,))
     with pytest.raises(AssertionError, match="Padding_idx must be within"):
         F.embedding(tandem.tensor([0]), tandem.zeros(3, 2), padding_idx=3)
     with pytest.raises(ValueError, match="valid sizes"):
