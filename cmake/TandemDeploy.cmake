@@ -6,11 +6,11 @@ include(CMakePackageConfigHelpers)
 
 # These files are compiled a second time: without the copies of their loops that are worth a fifth of the time of some of
 # their functions.
-set(TANDEM_TWICE runtime/lib/indexing/gather.cpp runtime/lib/indexing/index_blocks.cpp
-  runtime/lib/indexing/multilabel_margins.cpp runtime/lib/indexing/selection.cpp runtime/lib/movement/pieces.cpp
+set(TANDEM_TWICE runtime/lib/indexing/index_blocks.cpp runtime/lib/indexing/multilabel_margins.cpp
+  runtime/lib/indexing/selection.cpp runtime/lib/movement/pieces.cpp
   runtime/lib/order/arg_reduce.cpp runtime/lib/order/keys.cpp runtime/lib/order/scan.cpp
   runtime/lib/order/search.cpp runtime/lib/order/sort.cpp
-  runtime/lib/pool/avg_pool.cpp runtime/lib/pool/grid_sample.cpp runtime/lib/pool/max_pool.cpp
+  runtime/lib/pool/avg_pool.cpp runtime/lib/pool/max_pool.cpp
   runtime/lib/pool/resample.cpp)
 list(TRANSFORM TANDEM_TWICE REPLACE "^.*/(.*)[.]cpp$" "\\1" OUTPUT_VARIABLE TANDEM_TWICE_NAMES)
 list(JOIN TANDEM_TWICE_NAMES | TANDEM_TWICE_NAMES)

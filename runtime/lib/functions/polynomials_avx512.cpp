@@ -16,7 +16,7 @@ namespace {
 
 using Vector = __m512d;
 using Integers = std::int64_t __attribute__((vector_size(sizeof(Vector))));
-constexpr int kVectors = 4;
+constexpr int kVectors = 2;
 Vector fma(Vector a, Vector b, Vector c) { return _mm512_fmadd_pd(a, b, c); }
 bool any(Integers x) { return _mm512_test_epi64_mask(reinterpret_cast<__m512i>(x), reinterpret_cast<__m512i>(x)) != 0; }
 

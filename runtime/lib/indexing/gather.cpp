@@ -68,25 +68,37 @@ struct Lines {
     indexAcross = steps[last];
     dstAcross = dst[last];
     srcAcross = src[last];
+    const std::int64_t share = (across + numThreads() - 1) / numThreads();
+    if (indexAcross == 0) band = std::max(band, (share + kLine - 1) / kLine * kLine);
   }
   Dims shape, dstStrides, srcStrides, indexStrides;
   std::int64_t length, indexStep, srcStep;
   std::int64_t across = 1, indexAcross = 0, dstAcross = 0, srcAcross = 0;
+  static constexpr std::int64_t kLine = 64;
+  /// Lines of a sheet that a thread writes at once: whole cache lines; of rows with one index as much as there is.
+  std::int64_t band = kLine;
+  [[nodiscard]] std::int64_t bands() const { return (across + band - 1) / band; }
 
   using Offsets = std::array<std::int64_t, 3>;
-  /// Calls each(dst offset, index, src offset) for places [i, iEnd) of lines [j, jEnd) of the sheet at `at`.
+  /// Calls each(dst offset, index, src offset) for places [i, iEnd) of the line at `at`.
   template <class Each>
-  void visit(const IndexList& list, const Offsets& at, std::int64_t i, std::int64_t iEnd, std::int64_t j,
-             std::int64_t jEnd, Each each) const {
+  void visitLine(const IndexList& list, const Offsets& at, std::int64_t i, std::int64_t iEnd, Each each) const {
     const std::int64_t* index = list.data() + at[2];
     // Not members, which writes of integers might change.
     const std::int64_t dst = at[0], src = at[1], step = indexStep, from = srcStep;
-    const std::int64_t beside = indexAcross, right = dstAcross, down = srcAcross;
-    if (across == 1 && step == 1 && from == 1)
+    if (step == 1 && from == 1)
       for (; i < iEnd; ++i) each(dst, index[i], src + i);
-    else if (across == 1)
+    else
       for (; i < iEnd; ++i) each(dst, index[i * step], src + i * from);
-    else if (beside == 0 && right == 1 && down == 1)  // rows as wholes
+  }
+  /// The same of lines [j, jEnd) of the sheet at `at`.
+  template <class Each>
+  void visitSheet(const IndexList& list, const Offsets& at, std::int64_t i, std::int64_t iEnd, std::int64_t j,
+                  std::int64_t jEnd, Each each) const {
+    const std::int64_t* index = list.data() + at[2];
+    const std::int64_t dst = at[0], src = at[1], step = indexStep, from = srcStep;
+    const std::int64_t beside = indexAcross, right = dstAcross, down = srcAcross;
+    if (beside == 0 && right == 1 && down == 1)  // rows as wholes
       for (; i < iEnd; ++i)
         for (std::int64_t k = j, place = index[i * step]; k < jEnd; ++k) each(dst + k, place, src + i * from + k);
     else
@@ -132,12 +144,12 @@ void readLines(const Lines& lines, const IndexList& list, Each each) {
       std::int64_t first = std::max(begin - sheet * size, std::int64_t{0});
       std::int64_t stop = std::min(end - sheet * size, size);
       if (across == 1) {
-        lines.visit(list, at.offset, first, stop, 0, 1, each);
+        lines.visitLine(list, at.offset, first, stop, each);
         continue;
       }
       for (std::int64_t i = first / across; i * across < stop; ++i)
-        lines.visit(list, at.offset, i, i + 1, std::max(first - i * across, std::int64_t{0}),
-                    std::min(stop - i * across, across), each);
+        lines.visitSheet(list, at.offset, i, i + 1, std::max(first - i * across, std::int64_t{0}),
+                         std::min(stop - i * across, across), each);
     }
   });
 }
@@ -146,11 +158,10 @@ void readLines(const Lines& lines, const IndexList& list, Each each) {
 /// the places, so that the order is kept whatever their number.
 template <class Each>
 void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Each each) {
-  constexpr std::int64_t kBand = 64;  // lines of a sheet that a thread takes at once: whole cache lines
-  const std::int64_t bands = (lines.across + kBand - 1) / kBand;
+  const std::int64_t band = lines.band, bands = lines.bands();
   const std::int64_t tasks = numelOf(lines.shape) * bands;
   if (lines.elements() < 2 * kSerialElements || tasks >= numThreads()) {
-    const std::int64_t work = lines.length * std::min(kBand, lines.across);
+    const std::int64_t work = lines.length * std::min(band, lines.across);
     return parallelFor(tasks, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
       if (lines.areRows()) {
         // Of a matrix, which may be short.
@@ -164,10 +175,13 @@ void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Ea
         return;
       }
       Walker<3> at = lines.walker(begin / bands);
-      for (std::int64_t task = begin, band = begin % bands; task < end; ++task) {
-        const std::int64_t j = band * kBand;
-        lines.visit(list, at.offset, 0, lines.length, j, std::min(lines.across, j + kBand), each);
-        if (++band == bands) band = 0, at.next();
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t j = task % bands * band;
+        if (lines.across == 1)
+          lines.visitLine(list, at.offset, 0, lines.length, each);
+        else
+          lines.visitSheet(list, at.offset, 0, lines.length, j, std::min(lines.across, j + band), each);
+        if (j + band >= lines.across) at.next();
       }
     });
   }
@@ -176,9 +190,9 @@ void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Ea
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t low = size * (task % parts) / parts;
       const std::int64_t high = size * (task % parts + 1) / parts;
-      const std::int64_t j = task / parts % bands * kBand;
-      lines.visitWithin(list, lines.walker(task / parts / bands).offset, low, high, j,
-                        std::min(lines.across, j + kBand), each);
+      const std::int64_t j = task / parts % bands * band;
+      lines.visitWithin(list, lines.walker(task / parts / bands).offset, low, high, j, std::min(lines.across, j + band),
+                        each);
     }
   });
 }
@@ -193,9 +207,10 @@ void gather(const LibraryCall& call) {
   auto d = static_cast<std::size_t>(dim);
   const LineIndices indices("gather", index, dim, x.shape[d]);
   if (index.numel() == 0) return;
+  const Lines lines(indices, x.strides, out.strides, dim);
   withSize(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    readLines(Lines(indices, x.strides, out.strides, dim), indices.list,
+    readLines(lines, indices.list,
               [from = x.as<T>(), to = out.as<T>(), stride = x.strides[d]](
                   std::int64_t line, std::int64_t at, std::int64_t o) { to[o] = from[line + at * stride]; });
   });
@@ -211,9 +226,10 @@ void scatter(const LibraryCall& call) {
   const LineIndices indices("scatter", index, dim, x.shape[d]);
   copyArray(x, out);
   if (index.numel() == 0) return;
+  const Lines lines(indices, out.strides, src.strides, dim);
   withSize(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    writeLines(Lines(indices, out.strides, src.strides, dim), indices.list, x.shape[d],
+    writeLines(lines, indices.list, x.shape[d],
                [from = src.as<T>(), to = out.as<T>(), stride = out.strides[d]](
                    std::int64_t line, std::int64_t at, std::int64_t s) { to[line + at * stride] = from[s]; });
   });
@@ -292,7 +308,7 @@ struct Scattered {
     src = dense.view();
     auto run = [&]<class T>(TypeTag<T>) {
       // Of one source a line each place is rounded once where it is: a loss picks one class of many.
-      if (indices.shape[static_cast<std::size_t>(dim)] == 1) return each(&combineOne<T, Combine>);
+      if (indices.shape[static_cast<std::size_t>(dim)] == 1) return each(lines(), &combineOne<T, Combine>);
       const Accumulator<T> results(out, out);
       elements<float, Combine>(lines(), Widened<T>(src).data(), results.data());
       results.finish();
@@ -300,10 +316,10 @@ struct Scattered {
     out.dtype == DType::Float16 ? run(TypeTag<Half>()) : run(TypeTag<BFloat16>());
   }
   /// The same of elements that only `combine` knows.
-  void each(CombineFn combine) const {
+  void each(const Lines& lines, CombineFn combine) const {
     const auto d = static_cast<std::size_t>(dim);
     const auto item = static_cast<std::int64_t>(itemSize(out.dtype));
-    writeLines(lines(), indices.list, out.shape[d],
+    writeLines(lines, indices.list, out.shape[d],
                [=, from = static_cast<const std::byte*>(src.data), to = static_cast<std::byte*>(out.data),
                 stride = out.strides[d]](std::int64_t line, std::int64_t at, std::int64_t s) {
                  combine(to + (line + at * stride) * item, from + s * item);
@@ -314,7 +330,8 @@ struct Scattered {
 template <class Combine>
 void combineInto(const Scattered& s) {
   if (s.out.dtype == DType::Float16 || s.out.dtype == DType::BFloat16) return s.halves<Combine>();
-  auto run = [&]<class C>(TypeTag<C>) { s.elements<C, Combine>(s.lines(), s.src.data, s.out.data); };
+  const Lines lines = s.lines();
+  auto run = [&]<class C>(TypeTag<C>) { s.elements<C, Combine>(lines, s.src.data, s.out.data); };
   switch (s.out.dtype) {
   case DType::Bool:
   case DType::UInt8:
@@ -323,9 +340,9 @@ void combineInto(const Scattered& s) {
     if constexpr (std::is_unsigned_v<typename Combine::template Integer<std::int8_t, std::uint8_t>>)
       return run(TypeTag<std::uint8_t>());
     else
-      return s.each(&combineOne<std::int8_t, Combine>);
+      return s.each(lines, &combineOne<std::int8_t, Combine>);
   case DType::Int16:
-    return s.each(&combineOne<std::int16_t, Combine>);
+    return s.each(lines, &combineOne<std::int16_t, Combine>);
   case DType::Int32:
     return run(TypeTag<typename Combine::template Integer<std::int32_t, std::uint32_t>>());
   case DType::Int64:
