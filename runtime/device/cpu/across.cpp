@@ -78,14 +78,6 @@ class Blocks {
     const std::int64_t column = i % across_ * width_;
     return {i / (down_ * across_), row, column, std::min(height_, rows_ - row), std::min(width_, columns_ - column)};
   }
-  /// Where operand k's matrix begins, in elements.
-  std::int64_t matrixOffset(std::size_t k, std::int64_t matrix) const {
-    std::int64_t offset = 0;
-    for (std::int64_t d = outerDims_; d-- > 0; matrix /= args_[layout_.outerSize(d)])
-      offset += matrix % args_[layout_.outerSize(d)] * args_[layout_.outerStride(k, d)];
-    return offset;
-  }
-
   void runStraight(const Block& b, char* to, Args& own) const {
     own[layout_.innerSize()] = b.width;
     for (std::size_t k = 0; k < operands_.size(); ++k) {
@@ -104,8 +96,8 @@ class Blocks {
 
   /// Transposes input k's block into `to`, and has the kernel read it there.
   void transpose(std::size_t k, const Block& b, char* to, Args& own) const {
-    const std::int64_t from =
-        matrixOffset(k, b.matrix) + b.column * args_[layout_.innerStride(k)] + (layout_.column ? 0 : b.row);
+    const std::int64_t from = matrixOffset(args_, layout_, k, outerDims_, b.matrix) +
+                              b.column * args_[layout_.innerStride(k)] + (layout_.column ? 0 : b.row);
     transposeMatrix(reinterpret_cast<const char*>(args_[layout_.pointer(k)]) + from * sizeOf(k),
                     args_[layout_.innerStride(k)], to, width_, b.height, b.width, operands_[k].dtype);
     for (int d = 0; d < layout_.outerRank; ++d) own[layout_.outerStride(k, d)] = 0;
@@ -140,7 +132,7 @@ class Blocks {
     fn_(own.data(), b.matrix * columns_ + b.column, b.matrix * columns_ + b.column + b.width);
     to = made;
     for (std::size_t k = inputs_; k < operands_.size(); to += area() * sizeOf(k++)) {
-      const std::int64_t at = matrixOffset(k, b.matrix) + b.row * stepDown(k) + b.column;
+      const std::int64_t at = matrixOffset(args_, layout_, k, outerDims_, b.matrix) + b.row * stepDown(k) + b.column;
       transposeMatrix(to, height_, reinterpret_cast<char*>(args_[layout_.pointer(k)]) + at * sizeOf(k), stepDown(k),
                       b.height, b.width, operands_[k].dtype);
     }
@@ -181,6 +173,14 @@ bool isWorthTurning(const CpuKernel& kernel, const std::int64_t* args, std::uint
 }
 
 }  // namespace
+
+std::int64_t matrixOffset(const std::int64_t* args, const ArgLayout& layout, std::size_t k, int outerDims,
+                          std::int64_t matrix) {
+  std::int64_t offset = 0;
+  for (int d = outerDims; d-- > 0; matrix /= args[layout.outerSize(d)])
+    offset += matrix % args[layout.outerSize(d)] * args[layout.outerStride(k, d)];
+  return offset;
+}
 
 std::uint64_t inputsAcross(const CpuKernel& kernel, const std::int64_t* args) {
   constexpr std::int64_t kMostBytes = 64 * 1024;  // of a row, or of a column, where blocks are whole ones

@@ -27,6 +27,9 @@ inline std::int64_t matricesOf(const std::int64_t* args, const ArgLayout& layout
   for (int d = 0; d < outerDims; ++d) matrices *= args[layout.outerSize(d)];
   return matrices;
 }
+/// Where operand k begins in one of them, in elements.
+std::int64_t matrixOffset(const std::int64_t* args, const ArgLayout& layout, std::size_t k, int outerDims,
+                          std::int64_t matrix);
 
 /// Which inputs lie across, bits as in CpuKernel::strided.
 std::uint64_t inputsAcross(const CpuKernel& kernel, const std::int64_t* args);

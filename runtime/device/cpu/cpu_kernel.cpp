@@ -71,13 +71,15 @@ CpuKernel::CpuKernel(const KernelSignature& s) : signature(s), layout(signature)
                   return output.operand.access == Access::Zero;
                 });
   splits = canSplit(signature);
-  shortRows = row && reduces && !index && layout.outerRank == 1 && layout.framed == 0;
+  shortRows = row && !index && layout.outerRank > 0 && layout.framed == 0;
+  if (shortRows) atOnce = kAtOnceInRows;
   const bool matrix = layout.column ? layout.reducedRank == 1 : row && layout.outerRank > 0;
   if (!matrix || index || layout.framed > 0) return;
   for (std::size_t k = 0; k < std::min<std::size_t>(signature.inputs.size(), 64); ++k)
     if (signature.inputs[k].access == Access::Strided) strided |= std::uint64_t{1} << k;
   standing = layout.column && strided != 0 && !signature.trailing && layout.outerRank < kMaxOuterRank &&
              signature.inputs.size() <= 64;
+  if (standing) atOnce = 0;
   columns = row && reduces && strided != 0 && operands.size() <= 64 && givesReductions(signature);
   nearlyAcross = elementwise && std::ranges::any_of(operands, [](const KernelOperand& operand) {
                    return operand.access == Access::Strided;
@@ -134,6 +136,7 @@ const CpuKernel* CpuKernel::variant(Way way, std::uint64_t which) const {
     break;
   case Way::Short:
     s.kind = KernelKind::Short;
+    s.outerRank = 1;
     break;
   case Way::Leading:
     takeRows(s, which);

@@ -12,6 +12,11 @@
 
 namespace tandem::cpu {
 
+/// Fewer elements than this run on this thread in one piece, whatever their memory is like.
+inline constexpr std::int64_t kAtOnce = 16 * 1024;
+/// The same where rows may be short: vectors across them are soon worth it.
+inline constexpr std::int64_t kAtOnceInRows = 4 * 1024;
+
 /// The entry point of a kernel, over [begin, end) of its units.
 using KernelFn = void (*)(const std::int64_t* args, std::int64_t begin, std::int64_t end);
 
@@ -49,6 +54,8 @@ class CpuKernel : public Kernel {
   bool columns = false;
   /// Is there a Short kernel of it?
   bool shortRows = false;
+  /// Fewer elements run as they are.
+  std::int64_t atOnce = kAtOnce;
   /// Is the kernel one that can be split? Whether it is worth it, sizes say.
   bool splits = false;
 
@@ -67,7 +74,7 @@ class CpuKernel : public Kernel {
   /// The Column kernel in the trailing order over the last outer dim, along which these operands are dense. Other
   /// inputs have one element there, other outputs any stride.
   [[nodiscard]] const CpuKernel* ofColumns(std::uint64_t dense) const { return variant(Way::Columns, dense); }
-  /// The kernel of short rows, whose arguments are this one's.
+  /// The kernel of short rows, over the last outer dim.
   [[nodiscard]] const CpuKernel* ofShortRows() const { return variant(Way::Short, 0); }
   /// Of a Column kernel: the one whose rows are its columns. These inputs are Unit ones, the others one element a row.
   [[nodiscard]] const CpuKernel* alongColumns(std::uint64_t inputs) const { return variant(Way::Leading, inputs); }

@@ -19,29 +19,62 @@ constexpr std::int64_t kMaxTileElements = 64 * 1024;
 constexpr std::int64_t kTilesAThread = 8;
 // Tiles of elementwise work begin at multiples of this: whole vectors, whole cache lines.
 constexpr std::int64_t kUnitMultiple = 64;
+// Of fewer short rows the launch costs what vectors across them gain.
+constexpr std::int64_t kManyShortRows = 32;
 // Columns are taken by so many at least, and by a tile of them where that leaves every thread some.
 constexpr std::int64_t kLeastColumns = 64;
 static_assert(kAtOnce <= kAcrossElements && kAtOnce <= kSerialElements && kUnitMultiple % kShortRows == 0);
 
-/// The kernel whose lanes are rows, where these are short; else null.
-const CpuKernel* ofShortRows(const CpuKernel& kernel, const LaunchSpace& space) {
-  const auto [rows, length] = space;
-  if (!kernel.shortRows || length < 2 || length > kShortRow || rows < kUnitMultiple) return nullptr;
+/// Rows of the last outer dim: those of each matrix that the others count.
+std::int64_t rowsOfMatrix(const CpuKernel& kernel, const std::int64_t* args) {
+  return args[kernel.layout.outerSize(kernel.layout.outerRank - 1)];
+}
+
+/// The kernel whose lanes are rows, where these are short; else null. What is not reduced fills vectors along rows of
+/// 8, too.
+const CpuKernel* ofShortRows(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
+  if (!kernel.shortRows) return nullptr;
+  const std::int64_t length = space.elementsPerUnit, most = kernel.reduces ? kShortRow : kShortRow - 1;
+  if (length < 2 || length > most || rowsOfMatrix(kernel, args) < kManyShortRows) return nullptr;
   return kernel.ofShortRows();
 }
 
-/// All rows but a few, and those one by one.
+/// Whole vectors of rows of every matrix by the kernel of `rows`, and those left one by one.
 void launchShort(const CpuKernel& kernel, const CpuKernel& rows, const std::int64_t* args, const LaunchSpace& space) {
-  const std::int64_t whole = space.units / kShortRows * kShortRows;
-  launchTiles(rows, args, {whole, space.elementsPerUnit});
-  if (whole < space.units) kernel.function()(args, whole, space.units);
+  const ArgLayout &layout = kernel.layout, &own = rows.layout;
+  const int last = layout.outerRank - 1;
+  const std::int64_t count = rowsOfMatrix(kernel, args), whole = count / kShortRows * kShortRows;
+  const KernelFn fn = rows.function(), one = whole < count ? kernel.function() : nullptr;
+  const std::int64_t piece =
+      std::max(kTileElements / space.elementsPerUnit / kUnitMultiple, std::int64_t{1}) * kUnitMultiple;
+  const std::int64_t pieces = (count + piece - 1) / piece;
+  const std::int64_t each = std::min(piece, count) * space.elementsPerUnit;
+  parallelFor(space.units / count * pieces, kTileElements / each + 1, [&](std::int64_t begin, std::int64_t end) {
+    Args of(own.size());
+    of[own.outerSize(0)] = count;
+    of[own.innerSize()] = args[layout.innerSize()];
+    for (std::size_t j = 0; j < layout.scalars; ++j) of[own.scalar(j)] = args[layout.scalar(j)];
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t matrix = i / pieces, first = i % pieces * piece;
+      for (std::size_t k = 0; k < layout.operands; ++k) {
+        of[own.pointer(k)] =
+            args[layout.pointer(k)] +
+            matrixOffset(args, layout, k, last, matrix) * static_cast<std::int64_t>(itemSize(kernel.operands[k].dtype));
+        of[own.innerStride(k)] = args[layout.innerStride(k)];
+        of[own.outerStride(k, 0)] = args[layout.outerStride(k, last)];
+      }
+      const std::int64_t stop = std::min(first + piece, count);
+      if (first < whole) fn(of.data(), first, std::min(stop, whole));
+      if (stop > whole) one(args, matrix * count + whole, matrix * count + stop);
+    }
+  });
 }
 
 }  // namespace
 
 void launchLarge(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
   if (space.units <= 0) return;
-  if (const CpuKernel* rows = ofShortRows(kernel, space)) return launchShort(kernel, *rows, args, space);
+  if (const CpuKernel* rows = ofShortRows(kernel, args, space)) return launchShort(kernel, *rows, args, space);
   if (const OtherLaunch other = otherLaunch(kernel, args); other.kernel != nullptr)
     return launchLarge(*other.kernel, other.args.data(), other.space);
   if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return launchInBlocks(kernel, args, how);
@@ -75,7 +108,7 @@ SmallVector<const CpuKernel*, 2> asItIs(const CpuKernel& kernel, const LaunchSpa
 }
 
 SmallVector<const CpuKernel*, 2> neededBy(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
-  if (const CpuKernel* rows = ofShortRows(kernel, space)) return {rows, &kernel};
+  if (const CpuKernel* rows = ofShortRows(kernel, args, space)) return {rows, &kernel};
   if (const OtherLaunch other = otherLaunch(kernel, args); other.kernel != nullptr)
     return neededBy(*other.kernel, other.args.data(), other.space);
   if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return {how.kernel};

@@ -12,8 +12,6 @@ namespace tandem::cpu {
 
 using Args = SmallVector<std::int64_t, 64>;
 
-/// Fewer elements than this run on this thread in one piece, whatever their memory is like.
-inline constexpr std::int64_t kAtOnce = 16 * 1024;
 /// Tiles of the pool are at least this long.
 inline constexpr std::int64_t kTileElements = 16 * 1024;
 
@@ -25,8 +23,9 @@ inline void launch(const Kernel& loaded, const std::int64_t* args, const LaunchS
   bump(counters().kernelLaunches);
   const KernelFn fn = kernel.ready();
   // Neither factor alone may be so large that the product overflows; no units are none at once.
-  if (fn != nullptr && !kernel.standing && static_cast<std::uint64_t>(space.units - 1) < kAtOnce &&
-      space.elementsPerUnit < kAtOnce && space.units * space.elementsPerUnit < kAtOnce)
+  const std::int64_t most = kernel.atOnce;
+  if (fn != nullptr && static_cast<std::uint64_t>(space.units - 1) < static_cast<std::uint64_t>(most) &&
+      space.elementsPerUnit < most && space.units * space.elementsPerUnit < most)
     return fn(args, 0, space.units);
   launchLarge(kernel, args, space);
 }
