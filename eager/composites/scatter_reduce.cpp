@@ -32,10 +32,23 @@ Tensor withoutSelf(const Tensor& x, std::int64_t dim, const Tensor& index, Scala
   return scatter_plain(x, dim, index, full(index.shape(), value, x.dtype()));
 }
 
+/// How many sources go to each element of `x`, and one more with `includeSelf`; along a dim of which all have the same
+/// indices, as of an expanded tensor, one for all.
+Tensor countsOf(const Tensor& x, std::int64_t dim, const Tensor& index, bool includeSelf) {
+  Dims shape = x.shape();
+  Tensor one = index;
+  for (std::int64_t d = 0; d < index.dim(); ++d)
+    if (d != dim && index.strides()[d] == 0 && index.shape()[d] == shape[d] && shape[d] > 1) {
+      one = narrow(one, d, 0, 1);
+      shape[d] = 1;
+    }
+  const Tensor none = includeSelf ? ones(shape, x.dtype()) : zeros(shape, x.dtype());
+  return scatter_add(none, dim, one, ones(one.shape(), x.dtype()));
+}
+
 Tensor scatterMean(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& src, bool includeSelf) {
   Tensor sums = scatter_add(includeSelf ? x : withoutSelf(x, dim, index, 0), dim, index, src);
-  Tensor terms = scatter_add(includeSelf ? ones(x.shape(), x.dtype()) : zeros(x.shape(), x.dtype()), dim, index,
-                             ones(index.shape(), x.dtype()));
+  Tensor terms = countsOf(x, dim, index, includeSelf);
   if (!includeSelf) terms = maximum(terms, 1);
   return isFloating(x.dtype()) ? div(sums, terms) : floor_divide(sums, terms);
 }
