@@ -98,11 +98,8 @@ NAMES = {
 LACKING = {
     "_subclasses.fake_tensor": "FakeTensor FakeTensorMode unset_fake_temporarily",
     "_higher_order_ops.associative_scan": "associative_scan",
-    "distributed.algorithms.ddp_comm_hooks.default_hooks": "allreduce_hook bf16_compress_hook bf16_compress_wrapper "
-    "fp16_compress_hook fp16_compress_wrapper",
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "PowerSGDState batched_powerSGD_hook powerSGD_hook",
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
-    "distributed.algorithms.join": "Join JoinHook Joinable",
     "distributed.algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
     "distributed.autograd": "DistAutogradContext backward context get_gradients",
     "fx.experimental.proxy_tensor": "get_proxy_mode make_fx maybe_disable_fake_tensor_mode ProxyTorchDispatchMode",

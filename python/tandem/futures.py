@@ -32,13 +32,21 @@ class Future(Generic[T]):
         self._result: Any = None
         self._error: BaseException | None = None
         self._callbacks: list[Callable[[Future[T]], Any]] = []
+        self._source: Future[Any] | None = None  # the one whose callback sets this one
+
+    def _bring(self, wait: bool) -> None:
+        """Sees to it that this one is set where that takes nothing but somebody who asks."""
+        if (source := self._source) is not None and not self._complete.is_set():
+            source._bring(wait)
 
     def done(self) -> bool:
         """Was a result or an error set?"""
+        self._bring(False)
         return self._complete.is_set()
 
     def wait(self) -> T:
         """The result, once it is set; or its error, raised."""
+        self._bring(True)
         self._complete.wait()
         return self.value()
 
@@ -63,14 +71,14 @@ class Future(Generic[T]):
 
     def _finish(self, result: Any, error: BaseException | None) -> None:
         with self._lock:
-            if self.done():
+            if self._complete.is_set():
                 raise RuntimeError(
                     "Attempting to mark a completed Future as complete again. Note that a Future can only be marked "
                     "completed once."
                 )
             self._result, self._error = result, error
             self._complete.set()
-            callbacks, self._callbacks = self._callbacks, []
+            callbacks, self._callbacks, self._source = self._callbacks, [], None
         for callback in callbacks:
             self._call(callback)
 
@@ -84,7 +92,7 @@ class Future(Generic[T]):
         """Call `callback(future)` when there is a result or an error; at once where there is. Its errors are
         warnings."""
         with self._lock:
-            if not self.done():
+            if not self._complete.is_set():
                 self._callbacks.append(callback)
                 return
         self._call(callback)
@@ -93,6 +101,7 @@ class Future(Generic[T]):
         """A future of `callback(future)`, called when there is a result or an error; RuntimeError there where it
         fails."""
         after: Future[S] = Future()
+        after._source = self
 
         def run(future: Future[T]) -> None:
             try:

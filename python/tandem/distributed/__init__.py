@@ -14,6 +14,7 @@ from tandem._stand_in import lacking_classes, lacking_functions
 from tandem.distributed import (
     _collectives,
     _errors,
+    _gradients,
     _objects,
     _point_to_point,
     _process_group,
@@ -24,6 +25,7 @@ from tandem.distributed import (
 )
 from tandem.distributed._collectives import *  # noqa: F403
 from tandem.distributed._errors import *  # noqa: F403
+from tandem.distributed._gradients import *  # noqa: F403
 from tandem.distributed._objects import *  # noqa: F403
 from tandem.distributed._point_to_point import *  # noqa: F403
 from tandem.distributed._process_group import *  # noqa: F403
@@ -35,6 +37,7 @@ from tandem.distributed._world import *  # noqa: F403
 __all__: list[str] = []
 __all__ += _collectives.__all__
 __all__ += _errors.__all__
+__all__ += _gradients.__all__
 __all__ += _objects.__all__
 __all__ += _point_to_point.__all__
 __all__ += _process_group.__all__

@@ -86,7 +86,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     one(tensor, "tensor", "all_reduce", at)
     check_op(op, tensor.dtype, "all_reduce")
     body = bodies.all_reduce(at, count_write(tensor), op, _seconds(at))
-    return at.run("all_reduce", f"all_reduce {op.name} of {told(tensor)}", body, async_op, on=tensor)
+    return at.run("all_reduce", f"all_reduce {op.name} of {told(tensor)}", body, async_op, on=tensor, outcome=[tensor])
 
 
 def reduce(
@@ -119,7 +119,9 @@ def reduce(
     check_op(op, tensor.dtype, "reduce")
     data = count_write(tensor) if at.rank() == root else flat(tensor)
     body = bodies.reduce(at, data, root, op, _seconds(at))
-    return at.run("reduce", f"reduce {op.name} to {root} of {told(tensor)}", body, async_op, on=tensor)
+    return at.run(
+        "reduce", f"reduce {op.name} to {root} of {told(tensor)}", body, async_op, on=tensor, outcome=[tensor]
+    )
 
 
 def broadcast(
@@ -146,7 +148,7 @@ def broadcast(
     one(tensor, "tensor", "broadcast", at)
     data = flat(tensor) if at.rank() == root else count_write(tensor)
     body = bodies.broadcast(at, data, root, _seconds(at))
-    return at.run("broadcast", f"broadcast from {root} of {told(tensor)}", body, async_op, on=tensor)
+    return at.run("broadcast", f"broadcast from {root} of {told(tensor)}", body, async_op, on=tensor, outcome=[tensor])
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -174,7 +176,7 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     alike(outs, "tensor_list", tensor, "tensor", "all_gather")
     memory = tandem.empty(at.size() * tensor.numel(), dtype=tensor.dtype, device=tensor.device)
     body = then(bodies.all_gather(at, flat(memory), flat(tensor), _seconds(at)), _into(outs, memory))
-    return at.run("all_gather", f"all_gather of {told(tensor)}", body, async_op, on=tensor)
+    return at.run("all_gather", f"all_gather of {told(tensor)}", body, async_op, on=tensor, outcome=[outs])
 
 
 def all_gather_into_tensor(
@@ -204,7 +206,7 @@ def all_gather_into_tensor(
     one(input_tensor, "input_tensor", name, at)
     stacked(output_tensor, "output_tensor", input_tensor, "input_tensor", name, at)
     body = bodies.all_gather(at, count_write(output_tensor), flat(input_tensor), _seconds(at))
-    return at.run(name, f"{name} of {told(input_tensor)}", body, async_op, on=input_tensor)
+    return at.run(name, f"{name} of {told(input_tensor)}", body, async_op, on=input_tensor, outcome=[output_tensor])
 
 
 def gather(
@@ -245,7 +247,9 @@ def gather(
     alike(outs, "gather_list", tensor, "tensor", "gather")
     memory = tandem.empty(len(outs) * tensor.numel(), dtype=tensor.dtype, device=tensor.device)
     body = then(bodies.gather(at, flat(memory), flat(tensor), root, _seconds(at)), _into(outs, memory))
-    return at.run("gather", f"gather to {root} of {told(tensor)}", body, async_op, on=tensor)
+    return at.run(
+        "gather", f"gather to {root} of {told(tensor)}", body, async_op, on=tensor, outcome=[outs] if here else []
+    )
 
 
 def scatter(
@@ -286,7 +290,7 @@ def scatter(
     alike(parts, "scatter_list", tensor, "tensor", "scatter")
     data = _staged(parts) if here else tandem.empty(0, dtype=tensor.dtype, device=tensor.device)
     body = bodies.scatter(at, count_write(tensor), data, root, _seconds(at))
-    return at.run("scatter", f"scatter from {root} of {told(tensor)}", body, async_op, on=tensor)
+    return at.run("scatter", f"scatter from {root} of {told(tensor)}", body, async_op, on=tensor, outcome=[tensor])
 
 
 def reduce_scatter(
@@ -321,7 +325,7 @@ def reduce_scatter(
     alike(parts, "input_list", output, "output", name)
     check_op(op, output.dtype, name)
     body = bodies.reduce_scatter(at, count_write(output), _staged(parts), op, _seconds(at))
-    return at.run(name, f"{name} {op.name} of {told(output)}", body, async_op, on=output)
+    return at.run(name, f"{name} {op.name} of {told(output)}", body, async_op, on=output, outcome=[output])
 
 
 def reduce_scatter_tensor(
@@ -352,7 +356,7 @@ def reduce_scatter_tensor(
     stacked(input, "input", output, "output", name, at)
     check_op(op, output.dtype, name)
     body = bodies.reduce_scatter(at, count_write(output), flat(input), op, _seconds(at))
-    return at.run(name, f"{name} {op.name} of {told(output)}", body, async_op, on=output)
+    return at.run(name, f"{name} {op.name} of {told(output)}", body, async_op, on=output, outcome=[output])
 
 
 def all_to_all(
@@ -394,7 +398,7 @@ def all_to_all(
     counts = [t.numel() for t in outs], [t.numel() for t in parts]
     moved = bodies.all_to_all(at, flat(memory), counts[0], _staged(parts), counts[1], _seconds(at))
     said = [f"{name} of {told(t)}" for t in parts], [f"{name} of {told(t)}" for t in outs]
-    return at.run(name, said, then(moved, _into(outs, memory)), async_op, on=memory)
+    return at.run(name, said, then(moved, _into(outs, memory)), async_op, on=memory, outcome=outs)
 
 
 def all_to_all_single(
@@ -454,7 +458,7 @@ def all_to_all_single(
     said = [f"{kind} {[k, *rest]}" for k in gives], [f"{kind} {[k, *rest]}" for k in takes]
     counts = [k * width for k in takes], [k * width for k in gives]
     body = bodies.all_to_all(at, count_write(output), counts[0], flat(input), counts[1], _seconds(at))
-    return at.run(name, said, body, async_op, on=input)
+    return at.run(name, said, body, async_op, on=input, outcome=[output])
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: Any = None) -> Work | None:

@@ -22,6 +22,7 @@ from tandem._C import Tensor
 from tandem.distributed import _staged
 from tandem.distributed._errors import DistBackendError
 from tandem.distributed._transport import HostTransport, Message, Parts, Transport
+from tandem.distributed._work_future import WorkFuture
 
 if TYPE_CHECKING:
     from tandem.distributed._gpu_side import GpuSide
@@ -51,6 +52,8 @@ class Work:
         self._operation = operation
         self._done = threading.Event()
         self._error: BaseException | None = None
+        self._outcome: Any = None  # of what a future has
+        self._future: WorkFuture | None = None
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait until it has been done, for as long as the group's timeout or this one; raises what went wrong."""
@@ -73,9 +76,21 @@ class Work:
         """What went wrong, if something did."""
         return self._error
 
-    def get_future(self) -> Any:
-        """NotImplementedError: `wait` and `is_completed` tell all there is."""
-        raise NotImplementedError("Work.get_future is not part of Tandem. Use Work.wait instead")
+    def get_future(self) -> WorkFuture:
+        """The operation as a `futures.Future`, whose value is the list of the tensors that it filled."""
+        if self._outcome is None:
+            raise RuntimeError(f"{self._operation}: messages between two ranks have no future: use Work.wait")
+        if self._future is None:
+            self._future = WorkFuture(self, self._outcome)
+        return self._future
+
+    def result(self) -> list[Any]:
+        """The tensors that it filled; wait for it before."""
+        return [] if self._outcome is None else list(self._outcome)
+
+    def synchronize(self) -> None:
+        """The same as `wait`."""
+        self.wait()
 
     def _finish(self, error: BaseException | None) -> None:
         self._error = error
@@ -273,9 +288,10 @@ class ProcessGroup:
         async_op: bool,
         timeout: timedelta | None = None,
         on: Tensor | None = None,
+        outcome: Sequence[Any] = (),
     ) -> Work | None:
         """Put an operation in the queue, of tensors where `on` is; wait for it unless `async_op`. `body` is given the
-        first of its tags."""
+        first of its tags, and `outcome` is what it fills."""
         seconds = (timeout or self.timeout).total_seconds()
         work: Work
         on_gpu = on is not None and on.device.type != "cpu"
@@ -287,6 +303,7 @@ class ProcessGroup:
             work = Work(operation)
             self._tasks.put(operation, lambda number: self._perform(work, number, said, body, seconds))
         if async_op:
+            work._outcome = list(outcome)
             return work
         work.wait()
         return None

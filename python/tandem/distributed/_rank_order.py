@@ -43,6 +43,9 @@ class ReduceOp(enum.Enum):
     BXOR = 7
     PREMUL_SUM = 8
 
+    def __str__(self) -> str:
+        return f"RedOpType.{self.name}"
+
 
 # PyTorch's name of the class of its members.
 ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]
@@ -72,13 +75,14 @@ def check_op(op: ReduceOp, dtype: tandem.dtype, operation: str) -> None:
     if op is ReduceOp.PREMUL_SUM:
         raise NotImplementedError(f"{operation}: ReduceOp.PREMUL_SUM is not part of Tandem. Multiply before the SUM")
     if op is ReduceOp.AVG and not dtype.is_floating_point:
-        raise ValueError(f"{operation}: ReduceOp.AVG is for floating point, not {dtype}")
+        raise RuntimeError(f"{operation}: ReduceOp.AVG is for floating point, not {dtype}")
     if op in (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR) and dtype.is_floating_point:
-        raise ValueError(f"{operation}: ReduceOp.{op.name} is for integers and booleans, not {dtype}")
+        raise RuntimeError(f"{operation}: ReduceOp.{op.name} is for integers and booleans, not {dtype}")
 
 
-def combine(parts: Tensor, op: ReduceOp) -> Tensor:
-    """The reduction of the rows of a tensor [ranks, n] from the first to the last."""
+def combine(parts: Tensor, op: ReduceOp, divisor: int | None = None) -> Tensor:
+    """The reduction of the rows of a tensor [ranks, n] from the first to the last; AVG divides by their number, or by
+    `divisor`."""
     if parts.dtype is tandem.bool:
         op = _OF_BOOLEANS.get(op, op)
     step = _STEPS[op]
@@ -87,11 +91,11 @@ def combine(parts: Tensor, op: ReduceOp) -> Tensor:
     for r in range(1, len(wide)):
         total = step(total, wide[r])
     if op is ReduceOp.AVG:
-        total = total.div_(len(wide))
+        total = total.div_(len(wide) if divisor is None else divisor)
     return total
 
 
-def all_reduce(group: ProcessGroup, data: Tensor, op: ReduceOp, seconds: float) -> Body:
+def all_reduce(group: ProcessGroup, data: Tensor, op: ReduceOp, seconds: float, divisor: int | None = None) -> Body:
     """Of a flat tensor. Each rank adds its share, unless there is little to add."""
     n, me, count = group.size(), group.rank(), data.numel()
     if n == 1:
@@ -101,7 +105,7 @@ def all_reduce(group: ProcessGroup, data: Tensor, op: ReduceOp, seconds: float) 
         def at_once(tag: int) -> None:
             parts = tandem.empty(n, count, dtype=data.dtype, device=data.device)
             group.exchange(tag, data, every(n, (0, count)), parts, rows(n, count), seconds)
-            data.copy_(combine(parts, op))
+            data.copy_(combine(parts, op, divisor))
 
         return at_once
 
@@ -111,7 +115,7 @@ def all_reduce(group: ProcessGroup, data: Tensor, op: ReduceOp, seconds: float) 
         at, mine = shares[me]
         parts = tandem.empty(n, mine, dtype=data.dtype, device=data.device)
         group.exchange(tag, data, shares, parts, rows(n, mine), seconds)
-        data[at : at + mine].copy_(combine(parts, op))
+        data[at : at + mine].copy_(combine(parts, op, divisor))
         group.exchange(tag + 1, data, every(n, shares[me]), data, shares, seconds)
 
     return by_shares

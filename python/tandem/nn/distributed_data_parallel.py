@@ -1,208 +1,35 @@
 """`DistributedDataParallel`: one model in several processes, each with gradients of its own part of a batch.
 
-Parameters that require gradients are in *buckets*, the last ones first, since a backward reaches those first. When the
-gradients of a bucket are complete, which a hook of each parameter notices, the bucket's average over all processes is
-begun on the thread of the group, while the backward goes on; buckets are begun in one order everywhere. The hook that
-completes the last one waits for all: on a GPU, where averages are queued in a stream of the group, it is the current
-stream that waits. Groups of a wrapped model are its own, so that other operations may come between.
+What becomes of the gradients is in `distributed/_gradients.py`. A wrapped model has a group of its own for that, made
+of its `process_group` when it is first needed, so that other operations may come between: a copy, which may be made on
+one rank alone, has none yet.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import inspect
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tandem
 from tandem._C import Tensor
 from tandem.nn.module import Module
-from tandem.nn.parameter import Parameter, UninitializedParameter
+from tandem.nn.parameter import UninitializedParameter
 from tandem.types import Device
 
+if TYPE_CHECKING:
+    from tandem.distributed._gradients import Reduction
+    from tandem.distributed._process_group import ProcessGroup
+    from tandem.distributed.algorithms.join import Join, JoinHook
+
 __all__ = ["DistributedDataParallel"]
-
-_MIB = 1 << 20
-_FIRST_CAP = _MIB  # bytes of the first bucket, which is to be on its way early
-
-
-@dataclasses.dataclass
-class _Bucket:
-    """Parameters of one dtype whose gradients are averaged together."""
-
-    members: list[int]  # among the parameters that require gradients
-    dtype: tandem.dtype
-    waiting: int = 0  # for so many gradients in this backward
-    work: Any = None
-    # What other processes had for parameters that had no gradient here.
-    received: dict[int, Tensor] = dataclasses.field(default_factory=dict)
-
-
-def _in_buckets(parameters: Sequence[Parameter], cap: int) -> list[_Bucket]:
-    buckets: list[_Bucket] = []
-    open_buckets: dict[tandem.dtype, tuple[_Bucket, int]] = {}
-    for i in range(len(parameters) - 1, -1, -1):
-        p = parameters[i]
-        size = p.numel() * p.element_size()
-        bucket, filled = open_buckets.get(p.dtype, (None, 0))
-        if bucket is None or filled + size > (min(cap, _FIRST_CAP) if bucket is buckets[0] else cap):
-            bucket, filled = _Bucket([], p.dtype), 0
-            buckets.append(bucket)
-        bucket.members.append(i)
-        open_buckets[p.dtype] = (bucket, filled + size)
-    return buckets
 
 
 def _joined(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
     """The tensors by dtype."""
     for dtype in dict.fromkeys(t.dtype for t in tensors):
         yield [t for t in tensors if t.dtype == dtype]
-
-
-class _Reduction:
-    """What becomes of the gradients of one backward after another."""
-
-    def __init__(self, group: Any, names: Sequence[str], parameters: Sequence[Parameter], cap: int) -> None:
-        self.group = group
-        self.names = list(names)
-        self.parameters = list(parameters)
-        self.buckets = _in_buckets(parameters, cap)
-        self.bucket_of = {i: b for b in self.buckets for i in b.members}
-        self.armed = False  # the gradients of the next backward are averaged
-        self.begun = 0  # buckets of this backward
-        self.ready: set[int] = set()
-        self.unused: list[int] = []
-        self.used_anywhere: Tensor | None = None
-        self._used: Any = None
-        self.handles = [p.register_post_accumulate_grad_hook(self._hook(i)) for i, p in enumerate(parameters)]
-
-    def _hook(self, i: int) -> Callable[[Tensor], None]:
-        def arrived(parameter: Tensor) -> None:
-            if self.armed:
-                self._mark(i)
-
-        return arrived
-
-    def check_finished(self) -> None:
-        """Fails where some parameters of the last backward had no gradient."""
-        if not self.armed or not self.ready or len(self.ready) == len(self.unused):
-            if self.armed and self.begun == len(self.buckets):
-                self._finish()
-            return
-        lacking = [self.names[i] for i in range(len(self.parameters)) if i not in self.ready]
-        self.armed = False
-        raise RuntimeError(
-            "Expected to have finished reduction in the prior iteration before starting a new one. These parameters "
-            f"had no part in the loss: {', '.join(lacking[:20])}{', ...' if len(lacking) > 20 else ''}. Pass "
-            "find_unused_parameters=True to DistributedDataParallel if that is meant"
-        )
-
-    def prepare(self, outputs: Any, find_unused: bool) -> None:
-        """Before a backward: the gradients of all parameters, or of those that `outputs` depend on, are to come."""
-        self.armed, self.begun, self.ready = True, 0, set()
-        self.unused, self._used, self.used_anywhere = [], None, None
-        for bucket in self.buckets:
-            bucket.waiting, bucket.work, bucket.received = len(bucket.members), None, {}
-        if not find_unused:
-            return
-        reached = _leaves_of(outputs)
-        self.unused = [i for i, p in enumerate(self.parameters) if id(p) not in reached]
-        used = tandem.ones(len(self.parameters), dtype=tandem.uint8, device=self.parameters[0].device)
-        if self.unused:
-            used[self.unused] = 0
-        self.used_anywhere = used
-        from tandem import distributed
-
-        self._used = distributed.all_reduce(used, distributed.ReduceOp.MAX, self.group, async_op=True)
-        for i in self.unused:
-            self._mark(i, last=False)
-
-    def _mark(self, i: int, last: bool = True) -> None:
-        """The gradient of a parameter is complete."""
-        if i in self.ready:
-            self.armed = False
-            raise RuntimeError(
-                f"Expected to mark a variable ready only once: parameter {self.names[i]} got a second gradient. Call "
-                "forward before each backward"
-            )
-        self.ready.add(i)
-        self.bucket_of[i].waiting -= 1
-        while self.begun < len(self.buckets) and self.buckets[self.begun].waiting == 0:
-            self._begin(self.begun)
-            self.begun += 1
-        if last and self.begun == len(self.buckets):
-            self._finish()
-
-    def _begin(self, number: int) -> None:
-        from tandem.distributed import ReduceOp, _rank_order
-
-        bucket = self.buckets[number]
-        parameters = [self.parameters[i] for i in bucket.members]
-        gradients = [p.grad for p in parameters]
-        for g in gradients:
-            if g is not None:
-                tandem._C._count_write(g)
-        seconds = self.group.timeout.total_seconds()
-
-        def average(tag: int) -> None:
-            parts = [
-                tandem.zeros(p.numel(), dtype=bucket.dtype, device=p.device) if g is None else g.detach().reshape(-1)
-                for p, g in zip(parameters, gradients)
-            ]
-            flat = tandem.cat(parts)
-            _rank_order.all_reduce(self.group, flat, ReduceOp.AVG, seconds)(tag)
-            at = 0
-            for i, p, g in zip(bucket.members, parameters, gradients):
-                part = flat[at : at + p.numel()].view(p.shape)
-                at += p.numel()
-                if g is None:
-                    bucket.received[i] = part
-                else:
-                    g.detach().copy_(part)
-
-        elements = sum(p.numel() for p in parameters)
-        said = f"gradients of bucket {number}: {str(bucket.dtype).partition('.')[2]} [{elements}]"
-        bucket.work = self.group.run("DistributedDataParallel", said, average, True, on=parameters[0])
-
-    def _finish(self) -> None:
-        self.armed = False
-        for bucket in self.buckets:
-            bucket.work.wait()
-        if self._used is not None:
-            self._used.wait()
-        for bucket in self.buckets:
-            for i, part in bucket.received.items():
-                if part.is_cuda:  # it was made in the stream of the group
-                    part.record_stream(tandem.cuda.current_stream(part.device))
-                # A parameter that no process used keeps having no gradient.
-                if self.used_anywhere is None or bool(self.used_anywhere[i]):
-                    with tandem.no_grad():
-                        self.parameters[i].grad = part.clone()
-            bucket.work, bucket.received = None, {}
-
-
-def _leaves_of(outputs: Any) -> set[int]:
-    """The ids of the leaves that tensors in `outputs` depend on."""
-    from tandem.utils import _pytree
-
-    found: set[int] = set()
-    seen: set[Any] = set()
-    open_nodes: list[Any] = []
-    for t in _pytree.tree_leaves(outputs):
-        if isinstance(t, Tensor) and t.requires_grad:
-            if t.grad_fn is None:
-                found.add(id(t))
-            else:
-                open_nodes.append(t.grad_fn)
-    while open_nodes:
-        node = open_nodes.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if type(node).__name__ == "AccumulateGrad":
-            found.add(id(node.variable))
-        open_nodes.extend(following for following, _ in node.next_functions if following is not None)
-    return found
 
 
 class DistributedDataParallel(Module):
@@ -226,6 +53,7 @@ class DistributedDataParallel(Module):
             for their gradients. Without it every parameter must have a part in the loss.
         static_graph: as `find_unused_parameters`.
         gradient_as_bucket_view: taken, without effect.
+        device_mesh: instead of `process_group`, a mesh of one dim.
 
     ValueError for devices or a module that needs none of this, RuntimeError for ranks with other parameters, or
     a parameter without gradient in the forward after it. Names in states start with `module.`.
@@ -268,10 +96,16 @@ class DistributedDataParallel(Module):
             ("delay_all_reduce_named_params", delay_all_reduce_named_params),
             ("param_to_hook_all_reduce", param_to_hook_all_reduce),
             ("mixed_precision", mixed_precision),
-            ("device_mesh", device_mesh),
         ):
             if value is not None:
                 raise NotImplementedError(f"DistributedDataParallel({name}=) is not part of Tandem")
+        if device_mesh is not None:
+            if process_group is not None:
+                raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+            if device_mesh.ndim != 1:
+                raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
+            process_group = device_mesh.get_group()
+        self.device_mesh = device_mesh
         group = _world.group_of(process_group)
         if group is None:
             raise ValueError("DistributedDataParallel: this process is not in the process_group")
@@ -286,8 +120,7 @@ class DistributedDataParallel(Module):
         self.require_backward_grad_sync = True
         self.require_forward_param_sync = True
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
-        named = [(n, p) for n, p in module.named_parameters() if p.requires_grad and n not in self.parameters_to_ignore]
-        if not named:
+        if not self._trained():
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameters that require a "
                 "gradient."
@@ -297,14 +130,53 @@ class DistributedDataParallel(Module):
                 "Modules with uninitialized parameters can't be used with DistributedDataParallel. Run a dummy forward "
                 f"pass to correctly initialize the modules: {', '.join(lazy)}"
             )
+        self.bucket_cap_mb = 25 if bucket_cap_mb is None else bucket_cap_mb
+        self.process_group = group
         self._check_alike(group)
-        self.process_group = _world.of_its_own(group)
+        self._begin()
         if init_sync:
-            everything = [p for n, p in module.named_parameters() if n not in self.parameters_to_ignore]
-            self._broadcast([*everything, *self._synced_buffers()])
-        cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * _MIB)
-        names, parameters = zip(*named)
-        self._reduction = _Reduction(self.process_group, names, parameters, cap)
+            self._broadcast(self._synced_state())
+
+    def _trained(self) -> list[tuple[str, Any]]:
+        """The parameters whose gradients are averaged."""
+        named = self.module.named_parameters()
+        return [(n, p) for n, p in named if p.requires_grad and n not in self.parameters_to_ignore]
+
+    def _begin(self) -> None:
+        """What is of this object alone, and not of its copies."""
+        from tandem.distributed._gradients import Reduction
+        from tandem.distributed.algorithms.join import _JoinConfig
+
+        names, parameters = zip(*self._trained())
+        self._join_config = _JoinConfig()
+        self._divide_by_initial_world_size = True
+        self._reduction: Reduction = Reduction(None, names, parameters, self.bucket_cap_mb)
+
+    def __getstate__(self) -> dict[str, Any]:
+        from tandem.distributed import _world
+
+        if self.process_group is not _world.default_group():
+            raise RuntimeError(
+                "DDP Pickling/Unpickling are only supported when using DDP with the default process group. That is, "
+                "when you have called init_process_group and have not passed process_group argument to DDP constructor"
+            )
+        own = ("process_group", "device_mesh", "_reduction", "_join_config")
+        return {name: value for name, value in self.__dict__.items() if name not in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from tandem.distributed import _world
+
+        super().__setstate__(state)
+        self.process_group, self.device_mesh = _world.default_group(), None
+        self._begin()
+
+    def _own_group(self) -> ProcessGroup:
+        """The group for the operations of this object, which all ranks make together when they first need it."""
+        if self._reduction.group is None:
+            from tandem.distributed import _world
+
+            self._reduction.group = _world.of_its_own(self.process_group)
+        return self._reduction.group
 
     def _check_alike(self, group: Any) -> None:
         from tandem.distributed._checks import told
@@ -322,27 +194,66 @@ class DistributedDataParallel(Module):
     def _synced_buffers(self) -> list[Tensor]:
         return [b for n, b in self.module.named_buffers() if n not in self.parameters_to_ignore]
 
-    def _broadcast(self, tensors: Sequence[Tensor]) -> None:
-        """Copy the tensors of rank 0 to all ranks."""
+    def _synced_state(self) -> list[Tensor]:
+        parameters = [p for n, p in self.module.named_parameters() if n not in self.parameters_to_ignore]
+        return [*parameters, *self._synced_buffers()]
+
+    def _broadcast(self, tensors: Sequence[Tensor], root: int = 0) -> None:
+        """Copy the tensors of one rank to all ranks."""
         from tandem import distributed
 
+        group = self._own_group()
         with tandem.no_grad():
             for alike in _joined(tensors):
                 flat = tandem.cat([t.detach().reshape(-1) for t in alike])
-                distributed.broadcast(flat, group=self.process_group, group_src=0)
-                if self.process_group.rank() == 0:
+                distributed.broadcast(flat, group=group, group_src=root)
+                if group.rank() == root:
                     continue
                 at = 0
                 for t in alike:
                     t.copy_(flat[at : at + t.numel()].view(t.shape))
                     at += t.numel()
 
+    def _sync_buffers(self, batch: bool) -> None:
+        """Before a forward. Does this rank have a batch?"""
+        if self.require_forward_param_sync and self.broadcast_buffers and (buffers := self._synced_buffers()):
+            # Those of rank 0 are behind where it has no more batches.
+            self._broadcast(buffers, self._highest_rank(batch) if self._join_config.enable else 0)
+
+    def _agreed(self, value: int, op: Any) -> int:
+        from tandem import distributed
+
+        agreed = tandem.tensor([value], dtype=tandem.int64, device=self.join_device)
+        distributed.all_reduce(agreed, op, self._own_group())
+        return int(agreed.item())
+
+    def _highest_rank(self, candidate: bool) -> int:
+        """Of the ranks that are candidates."""
+        from tandem.distributed import ReduceOp
+
+        return self._agreed(self._own_group().rank() if candidate else -1, ReduceOp.MAX)
+
+    def _agree_on_sync(self, synced: bool) -> bool:
+        """In a `Join` block: do those that have batches average the gradients of this iteration?"""
+        from tandem.distributed import ReduceOp
+
+        count = self._agreed(int(synced), ReduceOp.SUM)
+        self._reduction.divisor = None if self._divide_by_initial_world_size else count
+        return count > 0
+
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         synced = tandem.is_grad_enabled() and self.require_backward_grad_sync
         if synced:
+            self._own_group()
             self._reduction.check_finished()
-        if self.require_forward_param_sync and self.broadcast_buffers and (buffers := self._synced_buffers()):
-            self._broadcast(buffers)
+        self._reduction.divisor = None
+        if joining := self._join_config.enable:
+            from tandem.distributed.algorithms.join import Join
+
+            Join.notify_join_context(self)
+        self._sync_buffers(True)
+        if joining:
+            self._agree_on_sync(synced)
         if self.device_ids:
             inputs, kwargs = _all_on(tandem.device("cuda", self.device_ids[0]), (inputs, kwargs))
         outputs = self.module(*inputs, **kwargs)
@@ -353,6 +264,17 @@ class DistributedDataParallel(Module):
             self._reduction.armed = False
             self.require_forward_param_sync = False
         return outputs
+
+    def _shadow_iteration(self) -> None:
+        """What a rank without batches does in an iteration of the others."""
+        self._sync_buffers(False)
+        self.require_forward_param_sync = self._agree_on_sync(False)
+        if self.require_forward_param_sync:
+            self._reduction.shadow(self.find_unused_parameters)
+
+    def _take_state_of_last(self, is_last_joiner: bool) -> None:
+        """The state of a rank that was among the last becomes that of all."""
+        self._broadcast(self._synced_state(), self._highest_rank(is_last_joiner))
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -366,17 +288,71 @@ class DistributedDataParallel(Module):
         finally:
             self.require_backward_grad_sync = before
 
-    def join(self, *args: Any, **kwargs: Any) -> Any:
-        """NotImplementedError: ranks need the same number of batches."""
-        raise NotImplementedError(
-            "DistributedDataParallel.join is not part of Tandem. Use DistributedSampler, which gives all ranks as many"
+    def join(
+        self,
+        divide_by_initial_world_size: bool = True,
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+    ) -> Join:
+        """In this block ranks may have different numbers of batches. One that has no more takes part in the averages of
+        the others, with zeros, and has the parameters and buffers of one of the last ranks at the end of the block.
+
+        Args:
+            divide_by_initial_world_size: sums of gradients are divided by the number of ranks; without it by the number
+                of those that still have a batch.
+            enable, throw_on_early_termination: as of `distributed.algorithms.join.Join`, which can have several modules
+                at once.
+        """
+        from tandem.distributed.algorithms.join import Join
+
+        return Join(
+            [self],
+            enable,
+            throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
         )
 
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What a rank without batches does for the module; `kwargs` may have `divide_by_initial_world_size`."""
+        from tandem.distributed.algorithms.join import DataParallelHook
+
+        self._divide_by_initial_world_size = kwargs.get("divide_by_initial_world_size", True)
+        return DataParallelHook(self)
+
+    @property
+    def join_device(self) -> tandem.device:
+        """Where the module is."""
+        return self._reduction.parameters[0].device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The group that the module was given."""
+        return self.process_group
+
     def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
-        """NotImplementedError: buckets are averaged in the order of ranks."""
-        raise NotImplementedError(
-            "DistributedDataParallel.register_comm_hook is not part of Tandem. Use no_sync and tandem.distributed"
-        )
+        """Have `hook(state, bucket)` called when the gradients of a bucket are complete, in place of their average.
+
+        It returns a `futures.Future` of what the gradients become: a tensor of as many elements as `bucket.buffer()`
+        of the `distributed.GradBucket`. The end of the backward waits for it. `distributed.algorithms.ddp_comm_hooks`
+        has some hooks.
+
+        RuntimeError for a second hook, TypeError for what cannot be called, ValueError for annotations of other types.
+        """
+        from tandem.distributed import GradBucket
+        from tandem.futures import Future
+
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        signature = inspect.signature(hook)
+        given = signature.parameters["bucket"].annotation
+        if given not in (inspect.Parameter.empty, GradBucket, "GradBucket", "dist.GradBucket"):
+            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+        returned = signature.return_annotation
+        if not (returned is inspect.Signature.empty or isinstance(returned, str) or returned == Future[Tensor]):
+            raise ValueError("Communication hook: return annotation should be torch.futures.Future[torch.Tensor].")
+        if self._reduction.hook is not None:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+        self._reduction.hook, self._reduction.hook_state = hook, state
 
 
 def _gpu_named(module: Module, device_ids: Sequence[Device] | None, output_device: Device) -> list[int] | None:

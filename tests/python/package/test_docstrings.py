@@ -44,6 +44,8 @@ DOCUMENTED = (
     "tandem.autograd.graph",
     "tandem.compiler",
     "tandem.distributed",
+    "tandem.distributed.algorithms.ddp_comm_hooks.default_hooks",
+    "tandem.distributed.algorithms.join",
     "tandem.distributed.nn.functional",
     "tandem.distributed.run",
     "tandem.distributions",
