@@ -7,6 +7,7 @@ from typing import Any
 
 from tandem._C import Tensor
 from tandem.distributed._process_group import ProcessGroup
+from tandem.distributed._world import default_group
 
 
 def told(tensor: Tensor) -> str:
@@ -38,10 +39,12 @@ def one(tensor: Any, name: str, operation: str, group: ProcessGroup) -> Tensor:
 
 def several(tensors: Any, name: str, operation: str, group: ProcessGroup) -> list[Tensor]:
     """Such tensors, one for each rank of the group."""
+    if tensors is None:
+        raise ValueError(f"{operation}: {name} must be given on this rank: a list of {group.size()} tensors")
     if not isinstance(tensors, Sequence) or isinstance(tensors, Tensor):
         raise TypeError(f"{operation}: expected {name} to be a list of tensors, got {type(tensors).__name__}")
     if len(tensors) != group.size():
-        raise ValueError(f"{operation}: {name} has {len(tensors)} tensors, and the group {group.size()} ranks")
+        raise RuntimeError(f"{operation}: {name} has {len(tensors)} tensors, and the group {group.size()} ranks")
     checked = [one(t, f"{name}[{i}]", operation, group) for i, t in enumerate(tensors)]
     for i, t in enumerate(checked):
         beside(t, f"{name}[{i}]", checked[0], f"{name}[0]", operation)
@@ -57,10 +60,11 @@ def beside(tensor: Tensor, name: str, other: Tensor, other_name: str, operation:
 
 
 def alike(tensors: Sequence[Tensor], name: str, to: Tensor, of: str, operation: str) -> None:
-    """All have the shape and the dtype of another."""
+    """All have the shape and the dtype of another: RuntimeError or ValueError where they have not."""
     for i, t in enumerate(tensors):
         if t.dtype != to.dtype or t.shape != to.shape:
-            raise ValueError(f"{operation}: {name}[{i}] is {told(t)}, and {of} {told(to)}: they must be alike")
+            kind = RuntimeError if t.dtype == to.dtype else ValueError
+            raise kind(f"{operation}: {name}[{i}] is {told(t)}, and {of} {told(to)}: they must be alike")
         beside(t, f"{name}[{i}]", to, of, operation)
 
 
@@ -70,7 +74,7 @@ def stacked(whole: Tensor, whole_name: str, part: Tensor, part_name: str, operat
     shape = list(part.shape)
     fitting = [[n, *shape]] + ([[n * shape[0], *shape[1:]]] if shape else [[n]])
     if whole.dtype != part.dtype or list(whole.shape) not in fitting:
-        raise ValueError(
+        raise RuntimeError(
             f"{operation}: {whole_name} is {told(whole)}, and {part_name} {told(part)}; of {n} ranks it must be "
             f"{' or '.join(map(str, fitting))} of one dtype"
         )
@@ -83,9 +87,11 @@ def rank_of(group: ProcessGroup, name: str, rank: int | None, group_rank: int | 
         raise ValueError(f"{operation}: give {name} or group_{name}, and not both")
     if group_rank is not None:
         if not 0 <= group_rank < group.size():
-            raise ValueError(f"{operation}: group_{name} is {group_rank}, and the group has {group.size()} ranks")
+            raise RuntimeError(f"{operation}: group_{name} is {group_rank}, and the group has {group.size()} ranks")
         return group_rank
     assert rank is not None
     if rank not in group.ranks:
-        raise ValueError(f"{operation}: {name} is {rank}, and the group has the ranks {group.ranks}")
+        # A rank that there is not, or one that is not in the group.
+        kind = RuntimeError if group.transport is default_group().transport else ValueError
+        raise kind(f"{operation}: {name} is {rank}, and the group has the ranks {group.ranks}")
     return group.ranks.index(rank)

@@ -68,8 +68,8 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
         group: which processes take part; all if None.
         async_op: return a `Work` to wait for, and let `tensor` alone until then.
 
-    TypeError, ValueError for what cannot be sent or reduced, before anything is; DistBackendError on every rank if the
-    ranks call different operations, or one is lost or late.
+    TypeError, ValueError, RuntimeError for what cannot be sent or reduced, before anything is; DistBackendError on
+    every rank if the ranks call different operations, or one is lost or late.
 
     >>> import tandem
     >>> dist = tandem.distributed
@@ -391,7 +391,7 @@ def all_to_all(
     beside(outs[0], "output_tensor_list[0]", parts[0], "input_tensor_list[0]", name)
     own = at.rank()
     if outs[own].shape != parts[own].shape:
-        raise ValueError(
+        raise RuntimeError(
             f"{name}: the tensor for this rank itself is {told(parts[own])}, and its place {told(outs[own])}"
         )
     memory = tandem.empty(sum(t.numel() for t in outs), dtype=parts[0].dtype, device=parts[0].device)
@@ -434,7 +434,8 @@ def all_to_all_single(
     one(output, "output", name, at)
     one(input, "input", name, at)
     if output.dtype != input.dtype or output.dim() < 1 or input.dim() < 1 or output.shape[1:] != input.shape[1:]:
-        raise ValueError(
+        wrong = RuntimeError if output.dtype == input.dtype else ValueError
+        raise wrong(
             f"{name}: output is {told(output)}, and input {told(input)}: they may differ in the first dim alone"
         )
     beside(output, "output", input, "input", name)
@@ -444,15 +445,15 @@ def all_to_all_single(
         length = tensor.shape[0]
         if sizes:
             if len(sizes) != n or sum(sizes) != length or min(sizes) < 0:
-                raise ValueError(f"{name}: {what}_split_sizes {list(sizes)} do not cut {told(tensor)} for {n} ranks")
+                raise RuntimeError(f"{name}: {what}_split_sizes {list(sizes)} do not cut {told(tensor)} for {n} ranks")
             return list(sizes)
         if length % n:
-            raise ValueError(f"{name}: {what} is {told(tensor)}, whose first dim does not divide among {n} ranks")
+            raise RuntimeError(f"{name}: {what} is {told(tensor)}, whose first dim does not divide among {n} ranks")
         return [length // n] * n
 
     takes, gives = splits("output", output, output_split_sizes), splits("input", input, input_split_sizes)
     if takes[at.rank()] != gives[at.rank()]:
-        raise ValueError(f"{name}: this rank sends itself {gives[at.rank()]} rows and expects {takes[at.rank()]}")
+        raise RuntimeError(f"{name}: this rank sends itself {gives[at.rank()]} rows and expects {takes[at.rank()]}")
     kind = f"{name} of {str(input.dtype).partition('.')[2]}"
     rest = list(input.shape[1:])
     said = [f"{kind} {[k, *rest]}" for k in gives], [f"{kind} {[k, *rest]}" for k in takes]

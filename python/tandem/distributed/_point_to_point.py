@@ -87,7 +87,7 @@ def irecv(
     >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     >>> dist.irecv(tandem.ones(2), src=3)
     Traceback (most recent call last):
-    ValueError: irecv: src is 3, and the group has the ranks [0]
+    RuntimeError: irecv: src is 3, and the group has the ranks [0]
     >>> dist.destroy_process_group()
     """
     return _irecv(tensor, src, group, tag, group_src, "irecv")
@@ -188,6 +188,8 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     >>> tandem.distributed.batch_isend_irecv([])
     []
     """
+    if not all(isinstance(p, P2POp) for p in p2p_op_list):
+        raise ValueError("Invalid ``p2p_op_list``. Each op is expected to be of type ``P2POp``.")
     begun = []
     for p in p2p_op_list:
         # `dst` of isend and `src` of irecv have one place.

@@ -138,7 +138,7 @@ def test_messages_between_ranks():
             raises(dist.DistBackendError, words, dist.recv, tandem.zeros(4, dtype=tandem.int64), 0)
         dist.barrier()
         raises(ValueError, "dst is this rank itself", dist.send, x, rank)
-        raises(ValueError, "src is 5, and the group has the ranks [0, 1]", dist.recv, x, 5)
+        raises(RuntimeError, "src is 5, and the group has the ranks [0, 1]", dist.recv, x, 5)
         raises(ValueError, "a tag is a number", dist.isend, x, other, tag=-1)
         dist.destroy_process_group()
         """
@@ -191,7 +191,6 @@ def test_operations_go_on_beside_the_program():
             time.sleep(0.5)
             dist.barrier()
         assert late is None or late.wait()
-        raises(NotImplementedError, "Use Work.wait", (late or works[0]).get_future)
         dist.destroy_process_group()
         """
     )
@@ -293,25 +292,27 @@ def test_arguments_are_checked_before_anything_is_sent():
         raises(ValueError, "all_reduce: tensor is float32 [3, 2] with strides [1, 3], and must be contiguous",
                dist.all_reduce, x.t())
         raises(TypeError, "all_reduce: expected op to be a ReduceOp, got str", dist.all_reduce, x, "sum")
-        raises(ValueError, "ReduceOp.AVG is for floating point, not", dist.all_reduce, x.long(), dist.ReduceOp.AVG)
-        raises(ValueError, "ReduceOp.BOR is for integers and booleans", dist.all_reduce, x, dist.ReduceOp.BOR)
+        raises(RuntimeError, "ReduceOp.AVG is for floating point, not", dist.all_reduce, x.long(), dist.ReduceOp.AVG)
+        raises(RuntimeError, "ReduceOp.BOR is for integers and booleans", dist.all_reduce, x, dist.ReduceOp.BOR)
         raises(NotImplementedError, "PREMUL_SUM is not part of Tandem", dist.all_reduce, x, dist.ReduceOp.PREMUL_SUM)
-        raises(ValueError, "all_gather: tensor_list has 1 tensors, and the group 2 ranks", dist.all_gather, [x], x)
-        raises(ValueError, "tensor_list[1] is float32 [2], and tensor float32 [2, 3]: they must be alike",
+        raises(RuntimeError, "all_gather: tensor_list has 1 tensors, and the group 2 ranks", dist.all_gather, [x], x)
+        raises(RuntimeError, "tensor_list[1] is float32 [2], and tensor float32 [2, 3]: they must be alike",
                dist.all_gather, [x, tandem.ones(2)], x)
         raises(ValueError, "tensor_list[0] is float64 [2, 3], and tensor float32 [2, 3]",
                dist.all_gather, [x.double(), x.double()], x)
-        raises(ValueError, "of 2 ranks it must be [2, 2, 3] or [4, 3] of one dtype", dist.all_gather_into_tensor, x, x)
-        raises(ValueError, "reduce_scatter_tensor: input is", dist.reduce_scatter_tensor, x, x)
-        raises(ValueError, "broadcast: src is 2, and the group has the ranks [0, 1]", dist.broadcast, x, 2)
+        words = "of 2 ranks it must be [2, 2, 3] or [4, 3] of one dtype"
+        raises(RuntimeError, words, dist.all_gather_into_tensor, x, x)
+        raises(RuntimeError, "reduce_scatter_tensor: input is", dist.reduce_scatter_tensor, x, x)
+        raises(RuntimeError, "broadcast: src is 2, and the group has the ranks [0, 1]", dist.broadcast, x, 2)
         raises(ValueError, "broadcast: give src or group_src, and not both", dist.broadcast, x)
-        raises(ValueError, "reduce: group_dst is 4, and the group has 2 ranks", dist.reduce, x, group_dst=4)
+        raises(RuntimeError, "reduce: group_dst is 4, and the group has 2 ranks", dist.reduce, x, group_dst=4)
         raises(ValueError, "gather_list is for the rank dst alone", dist.gather, x, [x, x], 1 - rank)
-        raises(TypeError, "expected gather_list to be a list of tensors, got NoneType", dist.gather, x, None, rank)
+        raises(ValueError, "gather_list must be given on this rank: a list of 2 tensors", dist.gather, x, None, rank)
+        raises(TypeError, "expected gather_list to be a list of tensors, got Tensor", dist.gather, x, x, rank)
         raises(ValueError, "all_to_all: input_tensor_list[1] is int64", dist.all_to_all, [x, x], [x, x.long()])
         y = tandem.ones(3)
-        raises(ValueError, "whose first dim does not divide among 2 ranks", dist.all_to_all_single, y, y)
-        raises(ValueError, "do not cut", dist.all_to_all_single, y, y, [1, 1], [1, 2])
+        raises(RuntimeError, "whose first dim does not divide among 2 ranks", dist.all_to_all_single, y, y)
+        raises(RuntimeError, "do not cut", dist.all_to_all_single, y, y, [1, 1], [1, 2])
         raises(TypeError, "expected a ProcessGroup, got str", dist.barrier, "group")
         # Nothing was sent: the ranks are where they were.
         dist.all_reduce(x)

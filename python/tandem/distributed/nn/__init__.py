@@ -1,8 +1,9 @@
 """Collective operations with derivatives; see `functional`."""
 
 from tandem._stand_in import lacking_classes
-from tandem.distributed.nn.functional import all_gather, all_reduce
+from tandem.distributed.nn import functional
+from tandem.distributed.nn.functional import *  # noqa: F403
 
-__all__ = ["all_gather", "all_reduce"]
+__all__ = list(functional.__all__)
 
 globals().update(lacking_classes(__name__, "RemoteModule"))
