@@ -98,10 +98,11 @@ def give_torchs_names() -> None:
     sys.modules["torch.ops"] = tandem.ops
     # Installed with PyTorch: names that are in torch.func since, and what that replaced.
     sys.modules["functorch"] = Names("functorch", ["tandem.func", "tandem.func._older"])
-    for path in NAMES:
-        put(path, named(path))
+    # Those that others are in before these: torch.distributed.tensor before its placement_types.
     for path in sorted(LACKING):
         put(path, lacking(path))
+    for path in NAMES:
+        put(path, named(path))
 
 
 def put(path: str, module: ModuleType) -> None:

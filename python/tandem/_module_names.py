@@ -63,8 +63,8 @@ NAMES = {
     "autograd.variable": "autograd",
     "autograd.profiler": "profiler",
     "jit.annotations": "_jit_annotations",
-    "distributed.distributed_c10d": "distributed distributed._world",
-    "distributed.device_mesh": "distributed",
+    "distributed.distributed_c10d": "distributed distributed._subgroups distributed._world",
+    "distributed.rendezvous": "distributed",
     "distributed.constants": "distributed",
     "distributed.tensor.placement_types": "distributed._placements",
     "distributed.elastic.multiprocessing.errors": "distributed.run",
@@ -164,7 +164,7 @@ LACKING = {
     "distributed.optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
     "distributed.pipelining": "PipelineStage ScheduleGPipe SplitPoint pipeline",
     "distributed.rpc": "RRef TensorPipeRpcBackendOptions get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
-    "distributed.tensor": "DTensor DeviceMesh distribute_module distribute_tensor",
+    "distributed.tensor": "DTensor distribute_module distribute_tensor",
     "distributed.tensor._utils": "compute_global_tensor_info compute_local_shape_and_global_offset",
     "distributed.tensor.experimental": "context_parallel implicit_replication",
     "distributed.tensor.parallel": "ColwiseParallel PrepareModuleInput PrepareModuleOutput RowwiseParallel "
@@ -182,11 +182,11 @@ for _old in ("quantization", "nn.quantized", "nn.quantized.dynamic", "nn.intrins
     LACKING[_old] = LACKING[f"ao.{_old}"]
 LACKING["distributed._tensor"] = LACKING["distributed.tensor"]
 
-# What the modules of `LACKING` do have, or which module of Tandem has it.
+# What the modules of `LACKING` do have, or which modules of Tandem have it.
 ANSWERS: dict[str, dict[str, Any] | str] = {
     "_subclasses.fake_tensor": {"is_fake": lambda x: False},
-    "distributed.tensor": "distributed._placements",
-    "distributed._tensor": "distributed._placements",
+    "distributed.tensor": "distributed._placements distributed.device_mesh",
+    "distributed._tensor": "distributed._placements distributed.device_mesh",
     "distributed.autograd": {"is_available": lambda: False},
     "distributed.rpc": {"is_available": lambda: False},
     "fx.experimental.proxy_tensor": {"get_proxy_mode": lambda: None},
@@ -239,8 +239,8 @@ def lacking(path: str) -> ModuleType:
         setattr(module, name, make(f"{path}.{name}"))
     there = ANSWERS.get(path, {})
     if isinstance(there, str):
-        source = importlib.import_module(f"tandem.{there}")
-        there = {name: getattr(source, name) for name in source.__all__}
+        sources = [importlib.import_module(f"tandem.{source}") for source in there.split()]
+        there = {name: getattr(source, name) for source in sources for name in source.__all__}
     vars(module).update(there, __getattr__=_missing.attribute_of(module))
     return module
 

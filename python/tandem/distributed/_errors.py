@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError"]
+__all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "QueueEmptyError"]
 
 
 class DistError(RuntimeError):
@@ -38,4 +38,14 @@ class DistStoreError(DistError):
     >>> import tandem
     >>> issubclass(tandem.distributed.DistStoreError, tandem.distributed.DistError)
     True
+    """
+
+
+class QueueEmptyError(DistStoreError):
+    """A queue of a store is empty.
+
+    >>> import tandem
+    >>> tandem.distributed.HashStore().queue_pop("jobs", block=False)
+    Traceback (most recent call last):
+    tandem.distributed._errors.QueueEmptyError: the queue 'jobs' is empty
     """

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tandem.distributed._stores import FileStore, Store
 from tandem.distributed._tcp_store import TCPStore
+
+__all__ = ["rendezvous"]
 
 # The launcher sets this where it has the store itself, so that its port is taken from the start.
 LAUNCHERS_STORE = "TORCHELASTIC_USE_AGENT_STORE"
@@ -30,7 +33,23 @@ def from_environment(name: str, environment: Mapping[str, str]) -> str:
     return environment[name]
 
 
-def rendezvous(init_method: str, rank: int, world_size: int, timeout: timedelta) -> tuple[Store, int, int]:
+def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[tuple[Store, int, int]]:
+    """Where processes find each other: once a store, the rank of this one, and how many there are.
+
+    Args:
+        url, rank, world_size: as `init_method` and the others of `init_process_group`.
+        kwargs: may have `timeout`, a timedelta.
+
+    >>> import tandem, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store, rank, world_size = next(tandem.distributed.rendezvous(f"file://{folder}/store", 0, 1))
+    >>> rank, world_size
+    (0, 1)
+    """
+    yield find_store(url, rank, world_size, kwargs.get("timeout", timedelta(minutes=30)))
+
+
+def find_store(init_method: str, rank: int, world_size: int, timeout: timedelta) -> tuple[Store, int, int]:
     """The store at `env://`, `tcp://host:port` or `file:///path`, the rank and the number of processes; what is -1 is
     read from the environment, or from `?rank=0&world_size=2` behind a URL."""
     url = urlsplit(init_method)

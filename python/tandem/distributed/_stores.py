@@ -15,12 +15,14 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from tandem.distributed._errors import DistStoreError
+from tandem.distributed._errors import DistStoreError, QueueEmptyError
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store"]
 
 _TIMEOUT = timedelta(seconds=300)
 _POLL = 0.01  # seconds between looks at a file
+_QUEUE = "tandem/queue/"  # before the key of a queue
+_LENGTH = struct.Struct("!Q")  # before each value in a queue
 _HERE = "processes"  # the key of how many use a file
 
 
@@ -102,6 +104,41 @@ class Store:
                 raise late(limit.total_seconds(), lacking)
             time.sleep(min(left, _POLL))
 
+    def append(self, key: str, value: str | bytes) -> None:
+        """Put `value` behind the value of `key`, or in its place where there is none."""
+        added = as_bytes(value)
+        self._change(key, lambda old: (old or b"") + added)
+
+    def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
+        """Give each key its value."""
+        for key, value in zip(keys, values, strict=True):
+            self.set(key, value)
+
+    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
+        """The values of the keys, once they are there."""
+        return [self.get(key) for key in keys]
+
+    def has_extended_api(self) -> bool:
+        """True: there are `append`, `multi_get` and `multi_set`."""
+        return True
+
+    def queue_push(self, key: str, value: str | bytes) -> None:
+        """Put `value` at the end of the queue `key`, from which any process can take it."""
+        item = as_bytes(value)
+        self.append(_QUEUE + key, _LENGTH.pack(len(item)) + item)
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """Take what is first in the queue `key`; wait for it, or without `block` QueueEmptyError."""
+        while (item := self._take(_QUEUE + key)) is None:
+            if not block:
+                raise QueueEmptyError(f"the queue {key!r} is empty")
+            self.wait([_QUEUE + key])
+        return item
+
+    def queue_len(self, key: str) -> int:
+        """How many values are in the queue `key`."""
+        return self._count(_QUEUE + key)
+
     def num_keys(self) -> int:
         """How many keys there are."""
         raise NotImplementedError
@@ -124,6 +161,31 @@ class Store:
 
     def _values(self, keys: Sequence[str]) -> list[bytes | None]:
         raise NotImplementedError
+
+    # A queue is a value, which is there while something is in it.
+
+    def _take(self, key: str) -> bytes | None:
+        """What is first in the queue, at once taken out."""
+        taken: list[bytes] = []
+
+        def rest(old: bytes | None) -> bytes | None:
+            if not old:
+                return None
+            (length,) = _LENGTH.unpack_from(old)
+            end = _LENGTH.size + length
+            taken[:] = [old[_LENGTH.size : end]]
+            return old[end:] or None
+
+        self._change(key, rest)
+        return taken[0] if taken else None
+
+    def _count(self, key: str) -> int:
+        """How much is in the queue."""
+        items, at, count = self._values([key])[0] or b"", 0, 0
+        while at < len(items):
+            at += _LENGTH.size + _LENGTH.unpack_from(items, at)[0]
+            count += 1
+        return count
 
 
 class HashStore(Store):
@@ -294,6 +356,15 @@ class PrefixStore(Store):
 
     def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
         return self.underlying_store.compare_set(self._key(key), expected_value, desired_value)
+
+    def append(self, key: str, value: str | bytes) -> None:
+        self.underlying_store.append(self._key(key), value)
+
+    def _take(self, key: str) -> bytes | None:
+        return self.underlying_store._take(self._key(key))
+
+    def _count(self, key: str) -> int:
+        return self.underlying_store._count(self._key(key))
 
     def delete_key(self, key: str) -> bool:
         return self.underlying_store.delete_key(self._key(key))

@@ -24,6 +24,7 @@ __all__ = ["TCPStore"]
 
 _GREETING = b"tandem store 1\n"
 _SET, _GET, _ADD, _COMPARE, _DELETE, _CHECK, _WAIT, _COUNT, _LEAVE = range(9)
+_APPEND, _TAKE, _QUEUED = range(9, 12)
 _HEAD = struct.Struct("!BI")
 _LENGTH = struct.Struct("!I")
 _MOST_FIELDS, _MOST_BYTES = 1 << 20, 1 << 30
@@ -123,6 +124,14 @@ class Server:
             return []
         if what == _COUNT:
             return [str(store.num_keys()).encode()]
+        if what == _APPEND:
+            store.append(fields[0].decode(), fields[1])
+            return []
+        if what == _TAKE:
+            item = store._take(fields[0].decode())
+            return [] if item is None else [item]
+        if what == _QUEUED:
+            return [str(store._count(fields[0].decode())).encode()]
         if what == _LEAVE:
             if not self._stays:
                 self.close()
@@ -233,6 +242,19 @@ class TCPStore(Store):
 
     def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
         return self._ask(_COMPARE, key.encode(), as_bytes(expected_value), as_bytes(desired_value))[0]
+
+    def append(self, key: str, value: str | bytes) -> None:
+        self._ask(_APPEND, key.encode(), as_bytes(value))
+
+    def _take(self, key: str) -> bytes | None:
+        return next(iter(self._ask(_TAKE, key.encode())), None)
+
+    def _count(self, key: str) -> int:
+        return int(self._ask(_QUEUED, key.encode())[0])
+
+    def clone(self) -> TCPStore:
+        """The same store by a connection of its own, for another thread to wait by."""
+        return TCPStore(self.host_name, self.port, timeout=self._timeout)
 
     def delete_key(self, key: str) -> bool:
         return self._ask(_DELETE, key.encode())[0] == b"1"

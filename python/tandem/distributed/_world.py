@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import tandem
 from tandem.distributed._errors import DistBackendError
@@ -15,7 +15,7 @@ from tandem.distributed._gloo import LIBRARY, GlooTransport
 from tandem.distributed._gpu_side import GpuSide
 from tandem.distributed._nccl import why_not
 from tandem.distributed._process_group import ProcessGroup
-from tandem.distributed._rendezvous import rendezvous
+from tandem.distributed._rendezvous import find_store
 from tandem.distributed._stores import FileStore, PrefixStore, Store
 
 __all__ = [
@@ -105,6 +105,9 @@ class Backend(str):
     UCC = "ucc"
     XCCL = "xccl"
     UNDEFINED = "undefined"
+    backend_list: ClassVar = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI]
+    default_device_backend_map: ClassVar = {kind: name for name, kind in BACKENDS.items()}
+    backend_capability: ClassVar = {"gloo": ["cpu", "cuda"], "nccl": ["cuda"]}
 
     def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):
@@ -300,7 +303,7 @@ def init_process_group(
                 f"and world_size {world_size}"
             )
     else:
-        store, rank, world_size = rendezvous(init_method or "env://", rank, world_size, limit)
+        store, rank, world_size = find_store(init_method or "env://", rank, world_size, limit)
         store.enter()
         _World.owned = store
     store.set_timeout(limit)

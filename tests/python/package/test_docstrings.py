@@ -46,6 +46,7 @@ DOCUMENTED = (
     "tandem.distributed",
     "tandem.distributed.algorithms.ddp_comm_hooks.default_hooks",
     "tandem.distributed.algorithms.join",
+    "tandem.distributed.device_mesh",
     "tandem.distributed.nn.functional",
     "tandem.distributed.run",
     "tandem.distributions",

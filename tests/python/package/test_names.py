@@ -195,7 +195,7 @@ def test_names_can_be_imported(tmp_path):
         ),
         ("torch.fx.GraphModule({}, None)", "torch.fx.GraphModule is not part of Tandem. Use tandem.compile"),
         ("torch.distributed.init_process_group('mpi')", "the backend mpi is not part of Tandem: use 'gloo'"),
-        ("torch.distributed.init_device_mesh('cpu', (2,))", "torch.distributed.init_device_mesh is not part of"),
+        ("torch.distributed.split_group()", "torch.distributed.split_group is not part of"),
         ("import torch.distributed.nn as n; n.RemoteModule()", "torch.distributed.nn.RemoteModule is not part"),
         ("torch.jit.trace_module(abs, 1)", "torch.jit.trace_module is not part of Tandem. Use tandem.compile"),
         ("torch.onnx.export(None, (), 'x')", "torch.onnx.export is not part of Tandem. Use save and load"),
