@@ -10,7 +10,7 @@ stream that waits. A communication hook is called in place of the average, with 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tandem
@@ -313,15 +313,33 @@ class Reduction:
             bucket.work, bucket.future, bucket.gradients, bucket.received = None, None, [], {}
 
 
-def _leaves_of(outputs: Any) -> set[int]:
-    """The ids of the leaves that tensors in `outputs` depend on."""
+def _tensors_in(value: Any) -> Iterator[Tensor]:
+    """Those in containers of Python, dataclasses, and classes that are registered as trees."""
     from tandem.utils import _pytree
 
+    inside: Iterable[Any]
+    if isinstance(value, Tensor):
+        yield value
+        return
+    if isinstance(value, (list, tuple, set)):
+        inside = value
+    elif isinstance(value, Mapping):
+        inside = value.values()
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        inside = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+    else:
+        inside = [leaf for leaf in _pytree.tree_leaves(value) if leaf is not value]
+    for part in inside:
+        yield from _tensors_in(part)
+
+
+def _leaves_of(outputs: Any) -> set[int]:
+    """The ids of the leaves that tensors in `outputs` depend on."""
     found: set[int] = set()
     seen: set[Any] = set()
     open_nodes: list[Any] = []
-    for t in _pytree.tree_leaves(outputs):
-        if isinstance(t, Tensor) and t.requires_grad:
+    for t in _tensors_in(outputs):
+        if t.requires_grad:
             if t.grad_fn is None:
                 found.add(id(t))
             else:

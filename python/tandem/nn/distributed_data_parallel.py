@@ -137,6 +137,18 @@ class DistributedDataParallel(Module):
         if init_sync:
             self._broadcast(self._synced_state())
 
+    def _set_static_graph(self) -> None:
+        self.static_graph = self.find_unused_parameters = True
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: Any) -> None:
+        """Before the module is wrapped: have it keep its own of these."""
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
+
+    def will_sync_module_buffers(self) -> bool:
+        """Does the next forward copy buffers of rank 0 to all ranks?"""
+        return self.require_forward_param_sync and self.broadcast_buffers and bool(self._synced_buffers())
+
     def _trained(self) -> list[tuple[str, Any]]:
         """The parameters whose gradients are averaged."""
         named = self.module.named_parameters()
@@ -216,9 +228,9 @@ class DistributedDataParallel(Module):
 
     def _sync_buffers(self, batch: bool) -> None:
         """Before a forward. Does this rank have a batch?"""
-        if self.require_forward_param_sync and self.broadcast_buffers and (buffers := self._synced_buffers()):
+        if self.will_sync_module_buffers():
             # Those of rank 0 are behind where it has no more batches.
-            self._broadcast(buffers, self._highest_rank(batch) if self._join_config.enable else 0)
+            self._broadcast(self._synced_buffers(), self._highest_rank(batch) if self._join_config.enable else 0)
 
     def _agreed(self, value: int, op: Any) -> int:
         from tandem import distributed
@@ -320,9 +332,19 @@ class DistributedDataParallel(Module):
         return DataParallelHook(self)
 
     @property
-    def join_device(self) -> tandem.device:
+    def device(self) -> tandem.device:
         """Where the module is."""
         return self._reduction.parameters[0].device
+
+    @property
+    def device_type(self) -> str:
+        """The kind of that device."""
+        return self.device.type
+
+    @property
+    def join_device(self) -> tandem.device:
+        """Where the module is."""
+        return self.device
 
     @property
     def join_process_group(self) -> Any:

@@ -220,6 +220,51 @@ def test_parameters_that_are_not_used():
     )
 
 
+def test_what_outputs_depend_on_is_found():
+    """In containers, dataclasses and dicts of the program's own, where one branch alone is used."""
+    ddp(
+        """
+        import collections, dataclasses
+        @dataclasses.dataclass
+        class Output:
+            y: tandem.Tensor
+            more: object = None
+        class Own(collections.OrderedDict):
+            pass
+        Pair = collections.namedtuple("Pair", "a b")
+        kinds = {
+            "dataclass": (lambda y: Output(y, Output([y * 2])), lambda o: o.y + o.more.y[0]),
+            "dict": (lambda y: Own(y=y, more=(3, None)), lambda o: o["y"]),
+            "tuple": (lambda y: Pair("text", [{"y": y}]), lambda o: o.b[0]["y"]),
+        }
+        class Net(nn.Module):
+            def __init__(self, wrap):
+                super().__init__()
+                self.branches = nn.ModuleList([nn.Linear(6, 3), nn.Linear(6, 3)])
+                self.never, self.wrap = nn.Linear(2, 2), wrap
+            def forward(self, x, k):
+                return self.wrap(self.branches[k](x))
+        for name, (wrap, tensor) in kinds.items():
+            net = Net(wrap)
+            model = DDP(net, find_unused_parameters=True)
+            for k in range(3):
+                model.zero_grad()
+                loss_of(tensor(model(X[mine], (k + rank) % 2)), Y[mine]).backward()
+                same_everywhere([p.grad for p in net.branches.parameters()])
+                assert net.never.weight.grad is None, name
+        assert model.device.type == model.device_type == "cpu" and not model.will_sync_module_buffers()
+        net = Net(kinds["tuple"][0])
+        DDP._set_params_and_buffers_to_ignore_for_model(net, ["never.weight", "never.bias"])
+        tandem.nn.init.constant_(net.never.weight, rank)
+        model = DDP(net)
+        assert net.never.weight.tolist() == [[rank, rank]] * 2
+        model._set_static_graph()
+        assert model.find_unused_parameters and model.static_graph
+        dist.destroy_process_group()
+        """
+    )
+
+
 def test_state_of_rank_0_counts():
     ddp(
         """

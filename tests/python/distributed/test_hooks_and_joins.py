@@ -259,6 +259,32 @@ def test_ranks_with_more_batches():
     )
 
 
+@pytest.mark.parametrize("where", ["hook", "join"])
+def test_a_killed_rank_is_an_error_of_the_others(where):
+    import signal
+
+    program = """
+        model = DDP(make())
+        words = "the connection to rank 1 was closed"
+        if {hooked}:
+            model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+            gradients(model)
+            out = model(batch()).sum()
+            if rank == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            raises(RuntimeError, words, out.backward)
+        else:
+            def train():
+                with model.join():
+                    for k in range(1 if rank == 0 else 4):
+                        gradients(model, k)
+                        if rank == 1 and k == 2:
+                            os.kill(os.getpid(), signal.SIGKILL)
+            raises(dist.DistBackendError, words, train)
+        """.format(hooked=where == "hook")
+    run(START + textwrap.dedent(program), world=3, fails={1: -signal.SIGKILL})
+
+
 def test_other_joinables():
     ddp(
         """
