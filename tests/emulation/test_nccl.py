@@ -325,7 +325,7 @@ def test_buckets_are_exchanged_beside_the_backward(tmp_path):
                         bucket.work._queued.wait(20)
                     queued = len(open(log).readlines()) - before
                     # They have been queued, are not waited for, and what comes now is queued beside them.
-                    theirs = model.process_group.gpu.transport().stream
+                    theirs = model._reduction.group.gpu.transport().stream
                     seen.append((begun, queued, tandem.cuda.current_stream() == theirs))
                     return g
             class Both(nn.Module):
