@@ -176,7 +176,7 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     alike(outs, "tensor_list", tensor, "tensor", "all_gather")
     memory = tandem.empty(at.size() * tensor.numel(), dtype=tensor.dtype, device=tensor.device)
     body = then(bodies.all_gather(at, flat(memory), flat(tensor), _seconds(at)), _into(outs, memory))
-    return at.run("all_gather", f"all_gather of {told(tensor)}", body, async_op, on=tensor, outcome=[outs])
+    return at.run("all_gather", f"all_gather of {told(tensor)}", body, async_op, on=tensor, outcome=outs)
 
 
 def all_gather_into_tensor(
@@ -248,7 +248,7 @@ def gather(
     memory = tandem.empty(len(outs) * tensor.numel(), dtype=tensor.dtype, device=tensor.device)
     body = then(bodies.gather(at, flat(memory), flat(tensor), root, _seconds(at)), _into(outs, memory))
     return at.run(
-        "gather", f"gather to {root} of {told(tensor)}", body, async_op, on=tensor, outcome=[outs] if here else []
+        "gather", f"gather to {root} of {told(tensor)}", body, async_op, on=tensor, outcome=outs
     )
 
 

@@ -55,11 +55,11 @@ def test_futures_of_operations():
             return found
         assert filled(dist.broadcast(x(), 0, async_op=True))[0].tolist() == [1, 1]
         assert filled(dist.reduce(x(), 0, async_op=True))[0].tolist() == ([3, 3] if rank == 0 else [2, 2])
-        assert [t.tolist() for t in filled(dist.all_gather(two(), x(), async_op=True))[0]] == [[1, 1], [2, 2]]
+        assert [t.tolist() for t in filled(dist.all_gather(two(), x(), async_op=True))] == [[1, 1], [2, 2]]
         out = filled(dist.all_gather_into_tensor(tandem.zeros(4), x(), async_op=True))
         assert out[0].tolist() == [1, 1, 2, 2]
         out = filled(dist.gather(x(), two() if rank == 0 else None, dst=0, async_op=True))
-        assert [[t.tolist() for t in o] for o in out] == ([[[1, 1], [2, 2]]] if rank == 0 else [])
+        assert [t.tolist() for t in out] == ([[1, 1], [2, 2]] if rank == 0 else [])
         out = filled(dist.scatter(one(), [x(), x() * 5] if rank == 0 else None, src=0, async_op=True))
         assert out[0].tolist() == [[1, 1], [5, 5]][rank]
         assert filled(dist.reduce_scatter(one(), [x(), x()], async_op=True))[0].tolist() == [3, 3]
