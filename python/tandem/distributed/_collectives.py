@@ -247,9 +247,7 @@ def gather(
     alike(outs, "gather_list", tensor, "tensor", "gather")
     memory = tandem.empty(len(outs) * tensor.numel(), dtype=tensor.dtype, device=tensor.device)
     body = then(bodies.gather(at, flat(memory), flat(tensor), root, _seconds(at)), _into(outs, memory))
-    return at.run(
-        "gather", f"gather to {root} of {told(tensor)}", body, async_op, on=tensor, outcome=outs
-    )
+    return at.run("gather", f"gather to {root} of {told(tensor)}", body, async_op, on=tensor, outcome=outs)
 
 
 def scatter(

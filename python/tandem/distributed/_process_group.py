@@ -13,6 +13,7 @@ import copy
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ class Work:
         self._done = threading.Event()
         self._error: BaseException | None = None
         self._outcome: Any = None  # of what a future has
-        self._future: WorkFuture | None = None
+        self._future: weakref.ref[WorkFuture] | None = None  # which holds this: tensors should not wait for a collector
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait until it has been done, for as long as the group's timeout or this one; raises what went wrong."""
@@ -80,9 +81,11 @@ class Work:
         """The operation as a `futures.Future`, whose value is the list of the tensors that it filled."""
         if self._outcome is None:
             raise RuntimeError(f"{self._operation}: messages between two ranks have no future: use Work.wait")
-        if self._future is None:
-            self._future = WorkFuture(self, self._outcome)
-        return self._future
+        future = self._future() if self._future is not None else None
+        if future is None:
+            future = WorkFuture(self, self._outcome)
+            self._future = weakref.ref(future)
+        return future
 
     def result(self) -> list[Any]:
         """The tensors that it filled; wait for it before."""

@@ -70,6 +70,18 @@ def test_futures_of_operations():
         work = dist.isend(x(), 1) if rank == 0 else dist.irecv(one(), 0)
         raises(RuntimeError, "messages between two ranks have no future", work.get_future)
         work.synchronize()
+        # What has come to its end is let go of at once.
+        import gc, weakref
+        gc.disable()
+        t = x()
+        work = dist.all_reduce(t, async_op=True)
+        future = work.get_future()
+        assert work.get_future() is future and future.then(lambda f: f.value()[0] + 1).wait().tolist() == [4, 4]
+        gone = [weakref.ref(o) for o in (work, future)]
+        dist.barrier()
+        del work, future
+        assert [g() for g in gone] == [None, None]
+        gc.enable()
         # Callbacks, without anybody who waits.
         seen, came = [], __import__("threading").Event()
         future = dist.all_reduce(x(), async_op=True).get_future()

@@ -93,6 +93,7 @@ def test_results_that_lie_otherwise(shape, threads):
 
 def test_pairs_of_points_and_their_gradients(mode):
     """Differences of all pairs, distances and their derivatives, as over contiguous copies."""
+
     def forces(x, contiguous):
         d = x[:, None].expand(-1, len(x), -1) - x[None]
         d = d.contiguous() if contiguous else d
