@@ -69,7 +69,7 @@ class GradBucket:
 
     def gradients(self) -> list[Tensor]:
         """The parts of the buffer, in the shapes of the parameters; writing them writes it."""
-        return list(_parts(self._buffer, self._parameters))
+        return list(parts_of(self._buffer, self._parameters))
 
     def parameters(self) -> list[Parameter]:
         """The parameters whose gradients they are."""
@@ -80,7 +80,7 @@ class GradBucket:
         return self._last
 
 
-def _parts(flat: Tensor, like: Sequence[Tensor]) -> Iterator[Tensor]:
+def parts_of(flat: Tensor, like: Sequence[Tensor]) -> Iterator[Tensor]:
     """The stretches of a flat tensor, in the shapes of others."""
     at = 0
     for t in like:
@@ -256,7 +256,7 @@ class Reduction:
 
     def _spread(self, bucket: Bucket, flat: Tensor) -> None:
         """Puts averages where its gradients are."""
-        parts = _parts(flat, [self.parameters[i] for i in bucket.members])
+        parts = parts_of(flat, [self.parameters[i] for i in bucket.members])
         for i, g, part in zip(bucket.members, bucket.gradients, parts):
             if g is None:
                 bucket.received[i] = part

@@ -213,6 +213,7 @@ class DistributedDataParallel(Module):
     def _broadcast(self, tensors: Sequence[Tensor], root: int = 0) -> None:
         """Copy the tensors of one rank to all ranks."""
         from tandem import distributed
+        from tandem.distributed._gradients import parts_of
 
         group = self._own_group()
         with tandem.no_grad():
@@ -221,10 +222,8 @@ class DistributedDataParallel(Module):
                 distributed.broadcast(flat, group=group, group_src=root)
                 if group.rank() == root:
                     continue
-                at = 0
-                for t in alike:
-                    t.copy_(flat[at : at + t.numel()].view(t.shape))
-                    at += t.numel()
+                for t, part in zip(alike, parts_of(flat, alike)):
+                    t.copy_(part)
 
     def _sync_buffers(self, batch: bool) -> None:
         """Before a forward. Does this rank have a batch?"""
