@@ -132,6 +132,21 @@ void solveColumn(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x, co
   }
 }
 
+/// x = a^-1 x of so few elements that packing them would cost more than it brings, in the same order.
+constexpr std::int64_t kFew = 8;
+template <class T>
+void solveFew(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x, std::int64_t ldx, std::int64_t m) {
+  const std::int64_t turn = kind.upper ? -1 : 1, diagonal = a.rowStride + a.columnStride;
+  const T* of = kind.upper ? a.data + (n - 1) * diagonal : a.data;
+  T* solved = kind.upper ? x + (n - 1) * ldx : x;
+  for (; n-- > 0; of += turn * diagonal, solved += turn * ldx) {
+    if (!kind.unit)
+#pragma GCC unroll 1
+      for (std::int64_t j = 0; j < m; ++j) solved[j] /= *of;
+    for (std::int64_t i = 1; i <= n; ++i) addScaled(-of[turn * i * a.rowStride], solved, solved + turn * i * ldx, m);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -143,6 +158,7 @@ void solveTriangle(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x, 
 template <class T>
 void solveTriangular(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x, std::int64_t ldx, std::int64_t m) {
   const bool column = m == 1 && ldx == 1;
+  if (n <= (column ? kFew / 2 : kFew) && m <= kFew) return solveFew(a, n, kind, x, ldx, m);
   if (n <= kTriangle && m <= 16 && !column) return solveTriangle(a, n, kind, x, ldx, m);
   Scratch<T> less(std::min(n, kTriangle) * m);
   for (std::int64_t done = 0; done < n; done += kTriangle) {
