@@ -87,18 +87,20 @@ class RegularBackwardHook:
 
 
 class _Identity(tandem.autograd.Function):
-    """Passes tensors through; its backward passes the gradients through `visit`."""
+    """Passes tensors through; its backward passes the gradients through `visit`, zeros for those that did not come
+    if it is to `fill` them in."""
 
     @staticmethod
-    def forward(ctx: Any, visit: Callable[..., Any], *tensors: tandem.Tensor) -> Any:
+    def forward(ctx: Any, visit: Callable[..., Any], fill: bool, *tensors: tandem.Tensor) -> Any:
         ctx.visit = visit
-        ctx.set_materialize_grads(False)
+        ctx.set_materialize_grads(fill)
         views = tuple(t.view_as(t) for t in tensors)
+        ctx.mark_non_differentiable(*(v for t, v in zip(tensors, views, strict=True) if not t.requires_grad))
         return views if len(views) != 1 else views[0]
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        return (None, *ctx.visit(grads))
+        return (None, None, *ctx.visit(grads))
 
 
 class BackwardBoundary:
@@ -142,7 +144,7 @@ class BackwardBoundary:
             replaced = visit(tuple(full))
             return tuple(replaced[place] for place in places)
 
-        wrapped = _Identity.apply(spread, *(values[i] for i in places))
+        wrapped = _Identity.apply(spread, inputs, *(values[i] for i in places))
         wrapped = (wrapped,) if len(places) == 1 else wrapped
         result = list(values)
         for place, tensor in zip(places, wrapped, strict=True):

@@ -155,6 +155,42 @@ def test_full_backward_hooks_see_one_backward_of_a_call():
     assert seen == [1, 2]
 
 
+class Several(tandem.nn.Module):
+    def forward(self, a, b, c):
+        self.seen = [t.requires_grad for t in (a, b, c)]
+        return a * b, b + 1, a.detach(), c
+
+
+def test_full_backward_hooks_leave_what_needs_no_gradient_as_it_is():
+    """A module with a hook computes what it computes without one, gradients of what requires one alone."""
+    m, x, y = Several(), leaf(1.0), tandem.tensor([3.0])
+    gradients, outputs = [], []
+    m.register_full_backward_hook(lambda m, inputs, _: gradients.extend(t.tolist() for t in inputs))
+    m.register_full_backward_pre_hook(lambda m, grads: outputs.extend(grads))
+    out = m(x, y, tandem.tensor([4]))
+    assert m.seen == [True, False, False]
+    assert [t.requires_grad for t in out] == [True, False, False, False]
+    out[0].sum().backward()
+    assert gradients == [[3], [0], [0]] and x.grad.item() == 3 and y.grad is None
+    assert outputs[0].item() == 1 and outputs[1:] == [None] * 3
+
+    loss, seen = tandem.nn.MSELoss(), []
+    loss.register_full_backward_hook(lambda m, inputs, _: seen.extend(t.item() for t in inputs))
+    loss(x, y).backward()
+    assert seen == [-4, 0]
+
+
+def test_a_full_backward_hook_gets_zeros_for_an_input_that_was_not_used():
+    class First(tandem.nn.Module):
+        def forward(self, a, b):
+            return a * 2
+
+    m, x, y, seen = First(), leaf(1.0), leaf(2.0), []
+    m.register_full_backward_hook(lambda m, inputs, _: seen.extend(t.item() for t in inputs))
+    m(x, y).sum().backward()
+    assert seen == [2, 0] and y.grad.item() == 0
+
+
 def test_nodes_have_the_class_of_their_name():
     x = leaf(1.0)
     y = x.exp()
