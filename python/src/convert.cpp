@@ -186,26 +186,36 @@ PyObject* sizeOfTuple(PyObject* tuple) {
   }
   return size;
 }
-PyObject* sizeNew(PyTypeObject*, PyObject* args, PyObject*) {
-  PyRef tuple(PyObject_Call(reinterpret_cast<PyObject*>(&PyTuple_Type), args, nullptr));
-  if (!tuple) return nullptr;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); ++i) {
-    PyObject* item = PyTuple_GET_ITEM(tuple.get(), i);
-    if (!PyIndex_Check(item)) {
-      PyErr_Format(PyExc_TypeError, "tandem.Size() takes an iterable of 'int' (item %zd is '%s')", i,
+/// A Size of what an owned tuple has, integers of other types (tensors, NumPy's) as ints; TypeError for anything else.
+PyObject* sizeOfItems(PyObject* tuple) {
+  PyRef size(sizeOfTuple(tuple));
+  for (Py_ssize_t i = 0; size && i < PyTuple_GET_SIZE(size.get()); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(size.get(), i);
+    if (PyLong_CheckExact(item)) continue;
+    PyObject* number = PyNumber_Index(item);
+    if (number == nullptr) {
+      PyErr_Format(PyExc_TypeError, "%s.Size() takes an iterable of 'int' (item %zd is '%s')", packageName(), i,
                    Py_TYPE(item)->tp_name);
       return nullptr;
     }
+    PyTuple_SET_ITEM(size.get(), i, number);
+    Py_DECREF(item);
   }
-  return sizeOfTuple(tuple.release());
+  return size.release();
+}
+PyObject* sizeNew(PyTypeObject*, PyObject* args, PyObject*) {
+  return sizeOfItems(PyObject_Call(reinterpret_cast<PyObject*>(&PyTuple_Type), args, nullptr));
 }
 PyObject* sizeRepr(PyObject* self) {
   return guarded(
       [&] { return PyUnicode_FromFormat("%s.Size(%s)", packageName(), shapeText(dimsOf(self, "Size")).c_str()); });
 }
 PyObject* sizeConcat(PyObject* left, PyObject* right) {
-  PyObject* joined = PyTuple_Type.tp_as_sequence->sq_concat(left, right);
-  return joined != nullptr && PyTuple_CheckExact(joined) ? sizeOfTuple(joined) : joined;
+  return sizeOfItems(PyTuple_Type.tp_as_sequence->sq_concat(left, right));
+}
+/// The sum with a tuple on either side.
+PyObject* sizeAdd(PyObject* left, PyObject* right) {
+  return PyTuple_Check(left) && PyTuple_Check(right) ? sizeConcat(left, right) : Py_NewRef(Py_NotImplemented);
 }
 PyObject* sizeSubscript(PyObject* self, PyObject* index) {
   PyObject* part = PyTuple_Type.tp_as_mapping->mp_subscript(self, index);
@@ -229,6 +239,7 @@ void initSize(PyObject* module) {
       {Py_tp_new, slot(sizeNew)},
       {Py_tp_repr, slot(sizeRepr)},
       {Py_sq_concat, slot(sizeConcat)},
+      {Py_nb_add, slot(sizeAdd)},
       {Py_mp_subscript, slot(sizeSubscript)},
       {Py_tp_methods, sizeMethods},
       {0, nullptr},

@@ -123,6 +123,23 @@ def test_size_is_a_tuple():
     assert pickle.loads(pickle.dumps(s)) == s
 
 
+def test_sizes_hold_ints_alone():
+    class Three:
+        def __index__(self):
+            return 3
+
+    for value in (tandem.tensor(3), Three(), np.int32(3)):
+        made = (tandem.Size((value, True)), tandem.Size((2,)) + (value,), (value,) + tandem.Size((2,)))
+        assert made == ((3, 1), (2, 3), (3, 2))
+        assert all(type(s) is tandem.Size and all(type(n) is int for n in s) for s in made)
+    for wrong in (tandem.tensor(3.0), 3.0, "3"):
+        for make in (lambda v: tandem.Size((v,)), lambda v: tandem.Size(()) + (v,), lambda v: (v,) + tandem.Size(())):
+            with pytest.raises(TypeError, match=r"Size\(\) takes an iterable of 'int' \(item 0 is '"):
+                make(wrong)
+    with pytest.raises(TypeError):
+        tandem.Size((2,)) + [3]
+
+
 def test_dtype_objects():
     assert repr(tandem.float32) == str(tandem.float32) == "tandem.float32"
     assert tandem.float is tandem.float32 and tandem.long is tandem.int64 and tandem.half is tandem.float16
