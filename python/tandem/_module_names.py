@@ -129,7 +129,8 @@ LACKING = {
     "nested": "as_nested_tensor masked_select narrow nested_tensor nested_tensor_from_jagged to_padded_tensor",
     "package": "Directory EmptyMatchError Importer ObjMismatchError ObjNotFoundError OrderedImporter PackageExporter "
     "PackageImporter PackagingError is_from_package",
-    "sparse": "SparseSemiStructuredTensor addmm as_sparse_gradcheck check_sparse_tensor_invariants log_softmax mm "
+    "sparse": "BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
+    "ShortTensor SparseSemiStructuredTensor addmm as_sparse_gradcheck check_sparse_tensor_invariants log_softmax mm "
     "sampled_addmm softmax spdiags spsolve sum to_sparse_semi_structured",
     "jit._script": "RecursiveScriptModule ScriptModule",
     "onnx.utils": "export register_custom_op_symbolic unregister_custom_op_symbolic",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tandem import _C
@@ -47,51 +48,87 @@ def functional_call(
     >>> tandem.func.functional_call(layer, given, tandem.ones(2))
     tensor([2.])
     """
-    given = _merged(parameter_and_buffer_dicts)
     if args is None:
         args = ()
     elif not isinstance(args, tuple):
         args = (args,)
-    if strict or tie_weights:
-        slots = _slots(module)
-        tied = _tied(slots, given) if tie_weights else given
-        unknown = sorted(repr(n) for n in given if n not in slots and _slot(module, n) is None)
-        missing = sorted(repr(n) for n in slots if n not in tied)
-        if strict and (unknown or missing):
-            text = [f"Unexpected key(s): {', '.join(unknown)}."] if unknown else []
-            text += [f"Missing key(s): {', '.join(missing)}."] if missing else []
-            raise RuntimeError("\n\t".join([f"Error(s) in reparametrizing for {type(module).__name__}:", *text]))
-        given = tied
-    places, extra = [], []
-    for name, value in given.items():
-        if not (value is None or isinstance(value, _C.Tensor)):
-            raise TypeError(f"{value} is not an instance of torch.Tensor")
-        slot = _slot(module, name)
-        if slot is None:
-            extra.append(_extra(module, name, value))
-        else:
-            places.append((name, slot[0], slot[1], value))
-    before, added = [], []
+    loan = _Loan(module, parameter_and_buffer_dicts, tie_weights, strict)
     try:
-        for _, holder, key, value in places:
-            before.append(holder[key])
-            _C._lend(holder, key, value)
-        for owner, key, value in extra:
-            added.append((owner, key, getattr(owner, key, _ABSENT)))
-            setattr(owner, key, value)
         return module(*args, **(kwargs or {}))
     finally:
-        for owner, key, was in reversed(added):
+        loan.end()
+
+
+@contextmanager
+def reparametrized(
+    module: Module, parameters_and_buffers: dict[str, Tensor], *, tie_weights: bool = False, strict: bool = False
+) -> Iterator[None]:
+    """`module` has the given tensors in a `with` block, as in a call by `functional_call`.
+
+    >>> import tandem
+    >>> from tandem.func._functional_call import reparametrized
+    >>> layer = tandem.nn.Linear(2, 1)
+    >>> with reparametrized(layer, {"weight": tandem.ones(1, 2), "bias": tandem.zeros(1)}):
+    ...     layer(tandem.ones(2))
+    tensor([2.])
+    """
+    loan = _Loan(module, parameters_and_buffers, tie_weights, strict)
+    try:
+        yield
+    finally:
+        loan.end()
+
+
+class _Loan:
+    """Tensors in place of a module's, from the construction to `end()`: `functional_call` says which."""
+
+    def __init__(self, module: Any, dicts: Any, tie_weights: bool, strict: bool) -> None:
+        self.dicts = dicts
+        given = _merged(dicts)
+        if strict or tie_weights:
+            slots = _slots(module)
+            tied = _tied(slots, given) if tie_weights else given
+            unknown = sorted(repr(n) for n in given if n not in slots and _slot(module, n) is None)
+            missing = sorted(repr(n) for n in slots if n not in tied)
+            if strict and (unknown or missing):
+                text = [f"Unexpected key(s): {', '.join(unknown)}."] if unknown else []
+                text += [f"Missing key(s): {', '.join(missing)}."] if missing else []
+                raise RuntimeError("\n\t".join([f"Error(s) in reparametrizing for {type(module).__name__}:", *text]))
+            given = tied
+        places, extra = [], []
+        for name, value in given.items():
+            if not (value is None or isinstance(value, _C.Tensor)):
+                raise TypeError(f"{value} is not an instance of torch.Tensor")
+            slot = _slot(module, name)
+            if slot is None:
+                extra.append(_extra(module, name, value))
+            else:
+                places.append((name, slot[0], slot[1], value))
+        self.lent: list[tuple[Any, ...]] = []
+        self.added: list[tuple[Any, ...]] = []
+        try:
+            for name, holder, key, value in places:
+                self.lent.append((name, holder, key, value, holder[key]))
+                _C._lend(holder, key, value)
+            for owner, key, value in extra:
+                self.added.append((owner, key, getattr(owner, key, _ABSENT)))
+                setattr(owner, key, value)
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        for owner, key, was in reversed(self.added):
             if was is not _ABSENT:
                 setattr(owner, key, was)
             elif hasattr(owner, key):
                 delattr(owner, key)
         # Where the module assigned another tensor, that is what the caller's dict holds from now on.
-        for (name, holder, key, value), was in reversed(list(zip(places, before, strict=False))):
+        for name, holder, key, value, was in reversed(self.lent):
             now = holder.get(key, value)
             _C._lend(holder, key, was)
-            if now is not value and isinstance(parameter_and_buffer_dicts, dict) and name in parameter_and_buffer_dicts:
-                parameter_and_buffer_dicts[name] = now
+            if now is not value and isinstance(self.dicts, dict) and name in self.dicts:
+                self.dicts[name] = now
 
 
 def _extra(module: Any, name: str, value: Any) -> tuple[Any, str, Any]:

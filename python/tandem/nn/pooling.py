@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from tandem import Tensor
 from tandem.nn import functional as F
+from tandem.nn._module_utils import _single
 from tandem.nn.common_types import _maybe_indices_t, _size_any_opt_t, _size_any_t
 from tandem.nn.module import Module
 
@@ -213,10 +214,9 @@ class AvgPool1d(_Windows):
         count_include_pad: bool = True,
     ) -> None:
         super().__init__()
-        self.kernel_size = kernel_size if isinstance(kernel_size, tuple) else (kernel_size,)
-        step = kernel_size if stride is None else stride
-        self.stride = step if isinstance(step, tuple) else (step,)
-        self.padding = padding if isinstance(padding, tuple) else (padding,)
+        self.kernel_size = _single(kernel_size)
+        self.stride = _single(kernel_size if stride is None else stride)
+        self.padding = _single(padding)
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
 

@@ -289,6 +289,27 @@ def test_functional_call():
     assert set(g) == set(params)
 
 
+def test_other_tensors_in_a_block():
+    from tandem.nn.utils.stateless import _reparametrize_module as lent
+
+    model = tandem.nn.Linear(2, 1)
+    model.register_buffer("seen", tandem.zeros(1))
+    weight, bias, x = model.weight, model.bias, tandem.ones(2)
+    given = {"weight": tandem.ones(1, 2, requires_grad=True), "bias": tandem.zeros(1), "seen": tandem.ones(1)}
+    with lent(model, given):
+        model.seen = model.seen + model(x).detach()
+        model(x).sum().backward()
+    assert model.weight is weight and model.bias is bias and weight.grad is None and model.seen.item() == 0
+    assert given["weight"].grad.tolist() == [[1, 1]] and given["seen"].item() == 3
+    with pytest.raises(ZeroDivisionError), lent(model, given):
+        raise ZeroDivisionError
+    with pytest.raises(RuntimeError, match="Missing key"), lent(model, {"bias": bias}, strict=True):
+        pass
+    with pytest.raises(TypeError), lent(model, {"bias": given["bias"], "weight": 3}):
+        pass
+    assert model.weight is weight and model.bias is bias
+
+
 def test_functional_call_errors():
     model = tandem.nn.Linear(2, 1)
     x = tandem.ones(2)

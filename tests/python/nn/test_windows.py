@@ -70,6 +70,12 @@ def test_unpooling_puts_maxima_back(n):
     assert kept.sum().item() == pooled.numel()
 
 
+def test_average_pools_take_lists():
+    x = tandem.arange(8.0).reshape(1, 1, 8)
+    one, pool = tandem.nn.AvgPool1d([4], [2], [1]), tandem.nn.AvgPool1d(4, 2, 1)
+    assert one(x).tolist() == pool(x).tolist() and (one.kernel_size, one.stride, one.padding) == ((4,), (2,), (1,))
+
+
 def test_pools_see_nan_and_infinity():
     x = tandem.tensor([[[1.0, float("nan"), -float("inf"), -float("inf")]]])
     y, at = F.max_pool1d(x, 2, return_indices=True)

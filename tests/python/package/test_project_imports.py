@@ -100,6 +100,14 @@ def test_the_version_is_known_without_an_import(tmp_path):
     )
 
 
+def test_types_of_sparse_tensors_can_be_annotated_with_and_are_refused():
+    for name in "BFloat16 Byte Char Double Float Half Int Long Short".split():
+        kind = getattr(tandem.sparse, f"{name}Tensor")
+        assert not isinstance(tandem.ones(2), kind | None)
+        with pytest.raises(NotImplementedError, match=f"sparse.{name}Tensor is not part of Tandem. Use dense tensors"):
+            kind(2, 3)
+
+
 def test_sparse_layouts_can_be_compared_with_and_are_refused():
     x = tandem.ones(2)
     assert x.layout == tandem.strided and tandem.zeros(2, layout=tandem.strided).tolist() == [0.0, 0.0]

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from tandem import Tensor
+from tandem.func._functional_call import reparametrized as _reparametrize_module  # noqa: F401
 
 if TYPE_CHECKING:
     from tandem.nn.module import Module
