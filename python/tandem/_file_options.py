@@ -1,9 +1,12 @@
-"""What `tandem.serialization` remembers for all files: classes of tensors that they may name, and whether they get
+"""What `tandem.serialization` remembers for all files: classes and functions that they may name, and whether they get
 checksums.
 """
 
 from __future__ import annotations
 
+import io
+import pickle
+from collections import Counter, OrderedDict
 from typing import Any
 
 __all__ = [
@@ -19,7 +22,9 @@ _safe_globals: list[Any] = []
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Let files name these classes of tensors: `load` makes them without `weights_only=False`.
+    """Let files name these classes and functions: `load` makes objects of them without `weights_only=False`.
+
+    A pair (object, "module.name") lets files name an object by another name than its own.
 
     >>> import tandem
     >>> class Marked(tandem.Tensor):
@@ -33,7 +38,7 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """The classes that files may name.
+    """The classes and functions that files may name.
 
     >>> import tandem
     >>> tandem.serialization.get_safe_globals()
@@ -43,7 +48,7 @@ def get_safe_globals() -> list[Any]:
 
 
 def clear_safe_globals() -> None:
-    """Let files name no classes.
+    """Let files name no classes or functions.
 
     >>> import tandem
     >>> tandem.serialization.clear_safe_globals()
@@ -51,8 +56,41 @@ def clear_safe_globals() -> None:
     _safe_globals.clear()
 
 
+def safe_global(module: str, name: str) -> Any:
+    """What files may name so; None where they may not."""
+    module = "builtins" if module == "__builtin__" else module  # Python 2's name in older protocols
+    for known in _safe_globals:
+        found, path = known if isinstance(known, tuple) else (known, f"{known.__module__}.{known.__qualname__}")
+        if path == f"{module}.{name}":
+            return found
+    return None
+
+
+class SafeUnpickler(pickle._Unpickler):
+    """Reads a pickle that names plain containers, and what `add_safe_globals` was told, alone."""
+
+    _plain = (OrderedDict, Counter, set, frozenset, bytearray, complex)
+
+    def __init__(self, data: bytes, where: str) -> None:
+        super().__init__(io.BytesIO(data))
+        self.where = where
+
+    def find_class(self, module: str, name: str) -> Any:
+        for known in self._plain:
+            if (module, name) == (known.__module__, known.__qualname__):
+                return known
+        found = safe_global(module, name)
+        if found is None:
+            raise pickle.UnpicklingError(
+                f"load: {self.where} holds an object that is no plain value, whose loading runs code of the file: it "
+                f"names {module}.{name}. Weights only load failed: use add_safe_globals with what it names, or pass "
+                "weights_only=False if you trust the file"
+            )
+        return found
+
+
 class safe_globals:  # noqa: N801
-    """A `with` block in which files may name these classes, too.
+    """A `with` block in which files may name these classes and functions, too.
 
     >>> import tandem
     >>> with tandem.serialization.safe_globals([tandem.Tensor]):

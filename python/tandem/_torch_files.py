@@ -21,6 +21,7 @@ from typing import Any
 
 import tandem
 from tandem import Tensor
+from tandem._file_options import safe_global
 from tandem._storages import TypedStorage
 
 __all__ = ["TorchFile", "is_torch_file"]
@@ -255,6 +256,8 @@ class _Unpickler(pickle._Unpickler):
             return _StorageType(_STORAGES[name])
         if module == "torch" and name in _STORAGES.values():
             return getattr(tandem, name)
+        if (safe := safe_global(module, name)) is not None:
+            return safe
         if module.partition(".")[0] == "torch":
             raise NotImplementedError(
                 f"load: {self.source.where} holds PyTorch's {module}.{name}, which is not read: save dicts, lists, "
@@ -263,6 +266,7 @@ class _Unpickler(pickle._Unpickler):
         if not self.source.trusted:
             raise _Refused(
                 f"load: {self.source.where} names {module}.{name}, which is no plain value, and whose loading runs "
-                "code of the file. Weights only load failed: pass weights_only=False if you trust the file"
+                "code of the file. Weights only load failed: use add_safe_globals with it, or pass weights_only=False "
+                "if you trust the file"
             )
         return super().find_class(module, name)

@@ -8,7 +8,8 @@ flat, so tensors that shared storage share it again after loading. Any reader of
 without the tree loads as a flat dict.
 
 An object that is no plain value is a member of bytes, its pickle. Nothing of a file is executed, unless `load` is told
-to read such objects. Writing goes to a temporary file beside the target, is synced, and is renamed over it.
+to read such objects, or what they may name. Writing goes to a temporary file beside the target, is synced, and is
+renamed over it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeGuard
 import tandem
 from tandem import Tensor
 from tandem._file_options import (
+    SafeUnpickler,
     add_safe_globals,
     clear_safe_globals,
     get_crc32_options,
@@ -258,7 +260,7 @@ def save(
 
     Args:
         obj: what to write; of a module or an optimizer best its `state_dict()`. An object of any other kind is written
-            as a pickle, which `load` reads with `weights_only=False` only.
+            as a pickle, which `load` reads with `weights_only=False`, or where `add_safe_globals` has all it names.
         f: a path, which is written whole or not at all, or a file open for writing bytes.
         pickle_module, pickle_protocol: accepted: they choose between forms of pickles, which the file is none of.
 
@@ -404,13 +406,8 @@ class _Reader:
         if kind == "tensor" and isinstance(value, dict):
             return self._tensor(value)
         if kind == "pickle" and isinstance(value, dict):
-            data = self.decode(value)
-            if not self.unpickle:
-                raise pickle.UnpicklingError(
-                    f"load: {self.where} holds an object that is no plain value, whose loading runs code of the file. "
-                    "Weights only load failed: pass weights_only=False if you trust the file"
-                )
-            return pickle.loads(data.numpy().tobytes())
+            data = self.decode(value).numpy().tobytes()
+            return pickle.loads(data) if self.unpickle else SafeUnpickler(data, self.where).load()
         raise self.error("the tree", f"unknown kind {kind!r}")
 
     def _tensor(self, record: dict[str, Any]) -> Tensor:
@@ -502,7 +499,8 @@ def load(
     of modules and optimizers; modules that were saved whole are not (NotImplementedError).
 
     RuntimeError, naming the member, if the file is damaged. Loading executes nothing that is in the file, unless it is
-    asked to: UnpicklingError for a file with a pickled object in it, without `weights_only=False`.
+    asked to: UnpicklingError for a file with a pickled object in it, without `weights_only=False` or, of what it names,
+    `add_safe_globals`.
 
     Args:
         f: a path, or a file open for reading bytes.

@@ -14,7 +14,7 @@ from typing import Any, overload
 
 import tandem
 from tandem import Tensor
-from tandem.optim.optimizer import Optimizer, R, single_element
+from tandem.optim.optimizer import Optimizer, R, complete_older_state, single_element
 
 # ---- options ---------------------------------------------------------------------------------------------------------
 
@@ -126,6 +126,10 @@ class GroupOptimizer(Optimizer):
 
     counts = True
     _in_tensors = True
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        complete_older_state(self)
 
     @overload
     def step(self, closure: None = None) -> None: ...

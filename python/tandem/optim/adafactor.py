@@ -8,7 +8,7 @@ from typing import Any
 import tandem
 from tandem import Tensor
 from tandem.optim._group_step import is_zero, scalar
-from tandem.optim.optimizer import Optimizer
+from tandem.optim.optimizer import Optimizer, complete_older_state
 
 __all__ = ["Adafactor"]
 
@@ -68,6 +68,10 @@ class Adafactor(Optimizer):
             "maximize": maximize,
         }
         super().__init__(params, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        complete_older_state(self)
 
     @tandem.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

@@ -186,15 +186,7 @@ class Optimizer:
         self.__dict__.update(state)
         if "_step_pre_hooks" not in self.__dict__:
             self._make_hook_dicts()
-        # What an older version did not save: options that were added, counts of steps as numbers.
-        for group in self.param_groups:
-            for name, default in self.__dict__.get("defaults", {}).items():
-                if default is not required:
-                    group.setdefault(name, default)
         self._repeats = any(_has_repeats(group["params"]) for group in self.param_groups)
-        for state in self.state.values():
-            if isinstance(state, dict) and isinstance(state.get("step"), (int, float)):
-                state["step"] = tandem.tensor(float(state["step"]), dtype=tandem.float32)
 
     def __repr__(self) -> str:
         text = type(self).__name__ + " ("
@@ -390,6 +382,17 @@ class Optimizer:
 
 def _has_repeats(params: list[Any]) -> bool:
     return len({id(p) for p in params}) != len(params)
+
+
+def complete_older_state(optimizer: Optimizer) -> None:
+    """Adds what an older version of an optimizer did not save: options, and counts of steps, which were numbers."""
+    for group in optimizer.param_groups:
+        for name, default in optimizer.__dict__.get("defaults", {}).items():
+            if default is not required:
+                group.setdefault(name, default)
+    for state in optimizer.state.values():
+        if isinstance(state, dict) and isinstance(state.get("step"), (int, float)):
+            state["step"] = tandem.tensor(float(state["step"]), dtype=tandem.float32)
 
 
 def _adapt(value: Any, param: Tensor | None, scalars: frozenset[str], name: str = "") -> Any:

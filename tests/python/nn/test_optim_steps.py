@@ -1,5 +1,8 @@
 """Steps of every optimizer in every mode, differentiated, with rates as tensors; options and hooks; L-BFGS."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from compiling import Net, counting, vector
@@ -359,3 +362,43 @@ def test_values_of_a_parameter_that_comes_twice(form):
             restored.load_state_dict(saved)
             optimizer = restored
         assert p.flatten().tolist() == pytest.approx(expected, abs=1e-5), name
+
+
+class Counting(optim.Optimizer):
+    """An optimizer as programs write them: its state has numbers, and its groups what it puts there."""
+
+    def __init__(self, params, lr=0.5, scale=2.0):
+        super().__init__(params, {"lr": lr, "scale": scale})
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self.old = ["scale" not in group for group in self.param_groups]
+        for group in self.param_groups:
+            group.setdefault("scale", 1.0)
+
+    @tandem.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                state["step"] = state.get("step", 0) + 1
+                p.sub_(p.grad, alpha=group["lr"] * group["scale"] / 3 ** state["step"])
+
+
+@pytest.mark.parametrize("copied", ["state", "pickle", "deepcopy"])
+def test_state_of_a_programs_own_optimizer_is_left_as_it_is(copied):
+    p = tandem.nn.Parameter(tandem.ones(2))
+    p.grad = tandem.ones(2)
+    first = Counting([p])
+    first.step()
+    if copied == "state":
+        saved = first.state_dict()
+        del saved["param_groups"][0]["scale"]
+        second = Counting([p])
+        second.load_state_dict(saved)
+        assert second.old == [True] and second.param_groups[0]["scale"] == 1
+    else:
+        second = pickle.loads(pickle.dumps(first)) if copied == "pickle" else copy.deepcopy(first)
+        assert second.old == [False] and second.param_groups[0]["scale"] == 2
+    (state,) = second.state.values()
+    assert state == {"step": 1} and type(state["step"]) is int

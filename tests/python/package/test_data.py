@@ -238,3 +238,17 @@ def test_a_loader_is_fixed_once_made():
     assert data.DataLoader[int] is not None
     with pytest.raises(ValueError, match="num_samples should be a positive integer value, but got num_samples=0"):
         data.DataLoader([], shuffle=True)
+
+
+def test_a_subclass_puts_its_own_sampler_in():
+    class Twice(data.DataLoader):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self._DataLoader__initialized = False
+            self.batch_sampler = [*self.batch_sampler] * 2
+            self._DataLoader__initialized = True
+
+    loader = Twice(data.TensorDataset(tandem.arange(3)), batch_size=2)
+    assert [x.tolist() for (x,) in loader] == [[0, 1], [2], [0, 1], [2]]
+    with pytest.raises(ValueError, match="should not be set after Twice is initialized"):
+        loader.batch_sampler = []

@@ -6,6 +6,7 @@ tests/data/torch_*.pt hold one object, saved by PyTorch 2.13 in either format.
 import io
 import pickle
 import zipfile
+from argparse import Namespace
 from collections import OrderedDict
 from pathlib import Path
 
@@ -103,6 +104,15 @@ def test_classes_are_called_only_for_who_trusts_the_file():
         evil = archive(b"\x80\x02c" + (b"os" if name == "system" else b"builtins") + b"\n" + name.encode() + b"\n.")
         with pytest.raises(pickle.UnpicklingError, match=name):
             tandem.load(evil)
+
+
+def test_safe_classes_are_called():
+    for value, safe in ((slice(1, 2), [slice]), (Namespace(a=[1]), [Namespace])):
+        data = pickle.dumps({"v": value}, protocol=2)
+        with pytest.raises(pickle.UnpicklingError, match="add_safe_globals"):
+            tandem.load(archive(data))
+        with tandem.serialization.safe_globals(safe):
+            assert tandem.load(archive(data)) == {"v": value}
 
 
 def test_classes_of_pytorch_are_named():

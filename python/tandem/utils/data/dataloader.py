@@ -63,6 +63,9 @@ class DataLoader(Generic[T_co]):
         [[0, 1], [2, 3], [4]]
     """
 
+    # By PyTorch's name: subclasses clear it to put another sampler in.
+    __initialized = False
+
     def __init__(
         self,
         dataset: Dataset[T_co],
@@ -124,10 +127,10 @@ class DataLoader(Generic[T_co]):
         self._kept: Workers | None = None
         batches = batch_sampler is not None or (iterable and batch_size is not None)
         self.collate_fn: Callable[[Any], Any] = collate_fn or (default_collate if batches else default_convert)
-        self._is_made = True
+        self.__initialized = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _FIXED and "_is_made" in self.__dict__:
+        if self.__initialized and name in _FIXED:
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
