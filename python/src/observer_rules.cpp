@@ -336,7 +336,10 @@ void Observer::tensorAttribute(PyObject* o, PyObject* name) {
     if (before) guards_.slot(o, offsetof(PyTensor, dict));
     return;
   }
-  if (!before) return refuse("an attribute of a tensor is read (" + nameText(name) + ")");
+  if (!before) {
+    if (hasAttributes(o)) refuse("an attribute of a tensor is read (" + nameText(name) + ")");
+    return;
+  }
   PyObject* own = PyDict_GetItemWithError(dict, name);
   guards_.item(o, dict, name, own);
   value(own);

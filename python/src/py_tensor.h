@@ -31,6 +31,12 @@ inline bool isTensor(PyObject* o) { return Py_TYPE(o) == tensorType || PyType_Is
 /// `o` must be a tensor.
 inline const Tensor& tensorOf(PyObject* o) { return reinterpret_cast<PyTensor*>(o)->tensor; }
 
+/// Has the tensor `o` attributes that users set? Who only asked for its `__dict__`, as a pickle does, set none.
+inline bool hasAttributes(PyObject* o) {
+  PyObject* dict = reinterpret_cast<PyTensor*>(o)->dict;
+  return dict != nullptr && PyDict_GET_SIZE(dict) > 0;
+}
+
 /// `t`, of which the program is about to read the size of `dim` (all sizes where that is negative).
 inline const Tensor& sized(const Tensor& t, std::int64_t dim = -1) {
   if (activeRecorder != nullptr) activeRecorder->beforeSizeRead(t, dim);

@@ -140,8 +140,7 @@ class ResultTree::Reader {
     if (observer_.covered(o) || observer_.guards().names(o)) return;
     if (Py_TYPE(o) != tensorType)
       observer_.refuse("a result is a new tensor of class " + std::string(Py_TYPE(o)->tp_name));
-    if (PyObject* dict = reinterpret_cast<PyTensor*>(o)->dict; dict != nullptr && PyDict_GET_SIZE(dict) > 0)
-      observer_.refuse("a result is a tensor with attributes");
+    if (hasAttributes(o)) observer_.refuse("a result is a tensor with attributes");
   }
 
   void constant(Node& n, PyObject* o) {

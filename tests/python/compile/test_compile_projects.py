@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import collections
 import contextvars
+import copy
 import dataclasses
 import enum
 import functools
+import pickle
 
 import pytest
 from compiling import CHECKED
@@ -405,3 +407,28 @@ def test_functions_that_call_cached_ones_can_be_saved():
     )
     x = tandem.arange(6.0).reshape(2, 3)
     assert program(x).tolist() == (x.t() * 1.5).tolist()
+
+
+@pytest.mark.parametrize("look", [pickle.dumps, copy.deepcopy, vars], ids=["pickle", "deepcopy", "vars"])
+def test_arguments_whose_attributes_were_looked_at(look):
+    """An optimizer that is saved and goes on: its state has no attributes, whoever asked for them."""
+
+    def body(x, factors):
+        order = x.dim()
+        return [x * f if f.dim() == order else x + f for f in factors], getattr(x, "extra", 0)
+
+    run = tandem.compile(body, fullgraph=True)
+    x, factors = tandem.arange(4.0), [tandem.ones(4), tandem.tensor(2.0)]
+    run(x, factors)
+    for t in (x, *factors):
+        look(t)
+    for _ in range(2):
+        got, extra = run(x, factors)
+        assert [t.tolist() for t in got] == [[0, 1, 2, 3], [2, 3, 4, 5]] and extra == 0
+    x.extra = 3
+    again = tandem.compile(body)
+    assert [again(x, factors)[1] for _ in range(2)] == [3, 3]
+    del x.extra
+    assert again(x, factors)[1] == 0
+    x.extra = 4
+    assert again(x, factors)[1] == 4
