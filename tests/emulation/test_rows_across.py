@@ -132,9 +132,11 @@ def test_which_kernel_is_taken(tmp_path, expression, kind):
     assert found.startswith(kind), found
 
 
-def test_a_saved_program_brings_the_kernel(tmp_path):
+@pytest.mark.parametrize("length", [40, 80])
+def test_a_saved_program_brings_the_kernel(tmp_path, length):
+    """For a range of sizes, too, of which the CPU launches other kernels where rows are short."""
     rows = tandem.export.Dim("rows", min=2, max=100)
-    x = made(50, 40)[0]
+    x = made(50, length)[0]
     for sizes in (None, {"v": {0: rows}}):
         program = tandem.export.export(lambda v: v.t().softmax(1), (x.cuda(),), dynamic_shapes=sizes)
         tandem.export.save(program, tmp_path / "rows.tandem")
@@ -142,5 +144,5 @@ def test_a_saved_program_brings_the_kernel(tmp_path):
             loaded = tandem.export.load(tmp_path / "rows.tandem", device=device, verify=True)
             assert_same_bits(loaded(x.to(device)).cpu(), x.t().softmax(1))
             for n in (2, 7, 99) if sizes else ():
-                v = made(n, 40)[0]
+                v = made(n, length)[0]
                 assert_same_bits(loaded(v.to(device)).cpu(), v.t().softmax(1))

@@ -60,7 +60,7 @@ const CudaKernel* CudaKernel::listed() const {
   if (const CudaKernel* known = listed_.load(std::memory_order_acquire)) return known;
   KernelSignature list = signature;
   list.kind = KernelKind::List;
-  const auto* made = module_ != nullptr ? static_cast<const CudaKernel*>(module_->find(list)) : &loadKernel(gpu, list);
+  const CudaKernel* made = module_ != nullptr ? module_->findCode(list) : &loadKernel(gpu, list);
   listed_.store(made, std::memory_order_release);
   return made;
 }
@@ -70,7 +70,7 @@ const CudaKernel* CudaKernel::turned(const Turn& turn) const {
   for (const auto& [known, kernel] : turned_)
     if (known == turn) return kernel;
   const KernelSignature s = cuda::turned(signature, turn);
-  const auto* made = module_ != nullptr ? static_cast<const CudaKernel*>(module_->find(s)) : &loadKernel(gpu, s);
+  const CudaKernel* made = module_ != nullptr ? module_->findCode(s) : &loadKernel(gpu, s);
   turned_.emplace_back(turn, made);
   return made;
 }
@@ -124,6 +124,11 @@ const CudaKernel& CudaModule::kernel(const KernelSignature& signature) const {
   const Kernel* found = find(signature);
   if (found == nullptr) fail<InternalError>("the program has no kernel ", signature.text());
   return static_cast<const CudaKernel&>(*found);
+}
+
+const CudaKernel* CudaModule::findCode(const KernelSignature& signature) const {
+  const auto* found = static_cast<const CudaKernel*>(find(signature));
+  return found != nullptr && found->ready() ? found : nullptr;
 }
 
 }  // namespace tandem::cuda

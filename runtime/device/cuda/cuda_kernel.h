@@ -119,6 +119,8 @@ class CudaModule final : public KernelModule {
   const Kernel* find(const KernelSignature& signature) const override;
   /// InternalError naming a signature that it lacks.
   [[nodiscard]] const CudaKernel& kernel(const KernelSignature& signature) const;
+  /// Null where it lacks the signature or its code, as it does of kernels that CPUs alone launch.
+  [[nodiscard]] const CudaKernel* findCode(const KernelSignature& signature) const;
 
  private:
   Gpu& gpu_;
