@@ -91,38 +91,22 @@ struct Lines {
     else
       for (; i < iEnd; ++i) each(dst, index[i * step], src + i * from);
   }
-  /// The same of lines [j, jEnd) of the sheet at `at`.
-  template <class Each>
+  /// The same of lines [j, jEnd) of the sheet at `at`, and of indices alone that `takes` is true for.
+  template <class Each, class Takes>
   void visitSheet(const IndexList& list, const Offsets& at, std::int64_t i, std::int64_t iEnd, std::int64_t j,
-                  std::int64_t jEnd, Each each) const {
+                  std::int64_t jEnd, Each each, Takes takes) const {
     const std::int64_t* index = list.data() + at[2];
     const std::int64_t dst = at[0], src = at[1], step = indexStep, from = srcStep;
     const std::int64_t beside = indexAcross, right = dstAcross, down = srcAcross;
-    if (beside == 0 && right == 1 && down == 1)  // rows as wholes
+    if (beside == 0 && right == 1 && down == 1) {  // rows as wholes
       for (; i < iEnd; ++i)
-        for (std::int64_t k = j, place = index[i * step]; k < jEnd; ++k) each(dst + k, place, src + i * from + k);
-    else
-      for (; i < iEnd; ++i)
-        for (std::int64_t k = j; k < jEnd; ++k)
-          each(dst + k * right, index[i * step + k * beside], src + i * from + k * down);
-  }
-  /// The same of all places of the lines that are in [low, high).
-  template <class Each>
-  void visitWithin(const IndexList& list, const Offsets& at, std::int64_t low, std::int64_t high, std::int64_t j,
-                   std::int64_t jEnd, Each each) const {
-    const std::int64_t* index = list.data() + at[2];
-    const std::int64_t dst = at[0], src = at[1], step = indexStep, from = srcStep, n = length;
-    const std::int64_t beside = indexAcross, right = dstAcross, down = srcAcross;
-    auto isWithin = [=](std::int64_t place) { return place >= low && place < high; };
-    if (beside == 0 && right == 1 && down == 1) {
-      for (std::int64_t i = 0; i < n; ++i)
-        if (const std::int64_t place = index[i * step]; isWithin(place))
+        if (const std::int64_t place = index[i * step]; takes(place))
           for (std::int64_t k = j; k < jEnd; ++k) each(dst + k, place, src + i * from + k);
       return;
     }
-    for (std::int64_t i = 0; i < n; ++i)
+    for (; i < iEnd; ++i)
       for (std::int64_t k = j; k < jEnd; ++k)
-        if (const std::int64_t place = index[i * step + k * beside]; isWithin(place))
+        if (const std::int64_t place = index[i * step + k * beside]; takes(place))
           each(dst + k * right, place, src + i * from + k * down);
   }
   [[nodiscard]] std::int64_t elements() const { return numelOf(shape) * length * across; }
@@ -132,6 +116,8 @@ struct Lines {
     return Walker<3>(shape, {dstStrides, srcStrides, indexStrides}, sheet);
   }
 };
+
+constexpr auto takesAll = [](std::int64_t) { return true; };
 
 /// Reads: every element is independent of the others, and they are cut anywhere.
 template <class Each>
@@ -149,7 +135,7 @@ void readLines(const Lines& lines, const IndexList& list, Each each) {
       }
       for (std::int64_t i = first / across; i * across < stop; ++i)
         lines.visitSheet(list, at.offset, i, i + 1, std::max(first - i * across, std::int64_t{0}),
-                         std::min(stop - i * across, across), each);
+                         std::min(stop - i * across, across), each, takesAll);
     }
   });
 }
@@ -180,7 +166,7 @@ void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Ea
         if (lines.across == 1)
           lines.visitLine(list, at.offset, 0, lines.length, each);
         else
-          lines.visitSheet(list, at.offset, 0, lines.length, j, std::min(lines.across, j + band), each);
+          lines.visitSheet(list, at.offset, 0, lines.length, j, std::min(lines.across, j + band), each, takesAll);
         if (j + band >= lines.across) at.next();
       }
     });
@@ -191,8 +177,9 @@ void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Ea
       const std::int64_t low = size * (task % parts) / parts;
       const std::int64_t high = size * (task % parts + 1) / parts;
       const std::int64_t j = task / parts % bands * band;
-      lines.visitWithin(list, lines.walker(task / parts / bands).offset, low, high, j, std::min(lines.across, j + band),
-                        each);
+      lines.visitSheet(list, lines.walker(task / parts / bands).offset, 0, lines.length, j,
+                       std::min(lines.across, j + band), each,
+                       [=](std::int64_t place) { return place >= low && place < high; });
     }
   });
 }
