@@ -17,10 +17,6 @@ constexpr std::int64_t kAcrossBytes = 128 * 1024;  // of some whole columns, abo
 constexpr std::int64_t kFewColumns = 16;           // at least, however long they are
 constexpr std::int64_t kSmallAcross = 1024;        // elements of a matrix: blocks of fewer cost more than they gain
 
-std::int64_t rowsOf(const std::int64_t* args, const ArgLayout& layout) {
-  return layout.column ? args[layout.reducedSize()] : args[layout.outerSize(layout.outerRank - 1)];
-}
-
 /// A kernel's space in blocks. Of a Row kernel it is [matrices, rows, columns]; the rows of a Column kernel are those
 /// that it reduces.
 class Blocks {

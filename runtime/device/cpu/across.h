@@ -21,6 +21,10 @@ inline constexpr std::int64_t kLine = 64;  // bytes
 inline std::int64_t innerStride(const std::int64_t* args, const ArgLayout& layout, std::size_t k, Access access) {
   return access == Access::Unit ? 1 : access == Access::Zero ? 0 : args[layout.innerStride(k)];
 }
+/// Rows of the last outer dim, of a Column kernel those that it reduces.
+inline std::int64_t rowsOf(const std::int64_t* args, const ArgLayout& layout) {
+  return layout.column ? args[layout.reducedSize()] : args[layout.outerSize(layout.outerRank - 1)];
+}
 /// How many matrices the first outer dims make.
 inline std::int64_t matricesOf(const std::int64_t* args, const ArgLayout& layout, int outerDims) {
   std::int64_t matrices = 1;

@@ -32,7 +32,7 @@ bool denseOverRows(const CpuKernel& kernel, const std::int64_t* args, std::uint6
 const CpuKernel* columnsFor(const CpuKernel& kernel, const std::int64_t* args) {
   if (!kernel.columns) return nullptr;
   const ArgLayout& layout = kernel.layout;
-  const std::int64_t rows = args[layout.outerSize(layout.outerRank - 1)], length = args[layout.innerSize()];
+  const std::int64_t rows = rowsOf(args, layout), length = args[layout.innerSize()];
   if (rows < kLeastRows || length < kLeastLength || length > kMostTrailingRows) return nullptr;
   if (matricesOf(args, layout, layout.outerRank) * length < kAcrossElements) return nullptr;
   std::uint64_t dense = 0;

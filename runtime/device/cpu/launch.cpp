@@ -25,17 +25,12 @@ constexpr std::int64_t kManyShortRows = 32;
 constexpr std::int64_t kLeastColumns = 64;
 static_assert(kAtOnce <= kAcrossElements && kAtOnce <= kSerialElements && kUnitMultiple % kShortRows == 0);
 
-/// Rows of the last outer dim: those of each matrix that the others count.
-std::int64_t rowsOfMatrix(const CpuKernel& kernel, const std::int64_t* args) {
-  return args[kernel.layout.outerSize(kernel.layout.outerRank - 1)];
-}
-
 /// The kernel whose lanes are rows, where these are short; else null. What is not reduced fills vectors along rows of
 /// 8, too.
 const CpuKernel* ofShortRows(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
   if (!kernel.shortRows) return nullptr;
   const std::int64_t length = space.elementsPerUnit, most = kernel.reduces ? kShortRow : kShortRow - 1;
-  if (length < 2 || length > most || rowsOfMatrix(kernel, args) < kManyShortRows) return nullptr;
+  if (length < 2 || length > most || rowsOf(args, kernel.layout) < kManyShortRows) return nullptr;
   return kernel.ofShortRows();
 }
 
@@ -43,7 +38,7 @@ const CpuKernel* ofShortRows(const CpuKernel& kernel, const std::int64_t* args, 
 void launchShort(const CpuKernel& kernel, const CpuKernel& rows, const std::int64_t* args, const LaunchSpace& space) {
   const ArgLayout &layout = kernel.layout, &own = rows.layout;
   const int last = layout.outerRank - 1;
-  const std::int64_t count = rowsOfMatrix(kernel, args), whole = count / kShortRows * kShortRows;
+  const std::int64_t count = rowsOf(args, layout), whole = count / kShortRows * kShortRows;
   const KernelFn fn = rows.function(), one = whole < count ? kernel.function() : nullptr;
   const std::int64_t piece =
       std::max(kTileElements / space.elementsPerUnit / kUnitMultiple, std::int64_t{1}) * kUnitMultiple;
