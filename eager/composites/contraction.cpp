@@ -54,12 +54,6 @@ Labels ordered(const Term& x, Mask m) {
   return found;
 }
 
-/// The label of `x` in `m` along which its elements lie closest; 0 where there is none.
-std::int64_t innermost(const Term& x, Mask m) {
-  const Labels found = ordered(x, m);
-  return found.empty() ? 0 : found.back();
-}
-
 /// `x` with its dims in the order of `labels`.
 Tensor arranged(const Term& x, const Labels& labels) {
   if (labels == x.labels) return x.t;
@@ -137,10 +131,10 @@ Term contract(Term a, Term b, Mask kept, std::int64_t last) {
   b = without(b, dropB);
   common = a.mask() & b.mask();
   const Mask ownA = a.mask() & ~common, ownB = b.mask() & ~common;
-  if (ownA == 0 || ownB == 0) {
-    // Of a matrix and a vector, whose product lies the same either way: the matrix is on the left where it is dense
-    // along what is summed.
-    const bool dense = has(common & ~kept, innermost(ownA != 0 ? a : b, (ownA | ownB | common) & ~(common & kept)));
+  if ((ownA == 0) != (ownB == 0)) {
+    // A matrix and a vector, whose product lies the same either way: the matrix is on the left where it is dense along
+    // what is summed.
+    const bool dense = has(common, ordered(ownA != 0 ? a : b, ~(common & kept)).back());
     if (dense != (ownA != 0)) std::swap(a, b);
   } else if (last >= 0 && has(ownA, last)) {
     std::swap(a, b);
