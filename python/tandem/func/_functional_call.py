@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from tandem import _C
@@ -52,17 +52,13 @@ def functional_call(
         args = ()
     elif not isinstance(args, tuple):
         args = (args,)
-    loan = _Loan(module, parameter_and_buffer_dicts, tie_weights, strict)
-    try:
+    with _Loan(module, parameter_and_buffer_dicts, tie_weights, strict):
         return module(*args, **(kwargs or {}))
-    finally:
-        loan.end()
 
 
-@contextmanager
 def reparametrized(
     module: Module, parameters_and_buffers: dict[str, Tensor], *, tie_weights: bool = False, strict: bool = False
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """`module` has the given tensors in a `with` block, as in a call by `functional_call`.
 
     >>> import tandem
@@ -72,15 +68,11 @@ def reparametrized(
     ...     layer(tandem.ones(2))
     tensor([2.])
     """
-    loan = _Loan(module, parameters_and_buffers, tie_weights, strict)
-    try:
-        yield
-    finally:
-        loan.end()
+    return _Loan(module, parameters_and_buffers, tie_weights, strict)
 
 
 class _Loan:
-    """Tensors in place of a module's, from the construction to `end()`: `functional_call` says which."""
+    """Tensors in place of a module's in a `with` block: `functional_call` says which."""
 
     def __init__(self, module: Any, dicts: Any, tie_weights: bool, strict: bool) -> None:
         self.dicts = dicts
@@ -95,29 +87,32 @@ class _Loan:
                 text += [f"Missing key(s): {', '.join(missing)}."] if missing else []
                 raise RuntimeError("\n\t".join([f"Error(s) in reparametrizing for {type(module).__name__}:", *text]))
             given = tied
-        places, extra = [], []
+        self.places: list[tuple[Any, ...]] = []
+        self.extra: list[tuple[Any, ...]] = []
         for name, value in given.items():
             if not (value is None or isinstance(value, _C.Tensor)):
                 raise TypeError(f"{value} is not an instance of torch.Tensor")
             slot = _slot(module, name)
             if slot is None:
-                extra.append(_extra(module, name, value))
+                self.extra.append(_extra(module, name, value))
             else:
-                places.append((name, slot[0], slot[1], value))
+                self.places.append((name, slot[0], slot[1], value))
         self.lent: list[tuple[Any, ...]] = []
         self.added: list[tuple[Any, ...]] = []
+
+    def __enter__(self) -> None:
         try:
-            for name, holder, key, value in places:
+            for name, holder, key, value in self.places:
                 self.lent.append((name, holder, key, value, holder[key]))
                 _C._lend(holder, key, value)
-            for owner, key, value in extra:
+            for owner, key, value in self.extra:
                 self.added.append((owner, key, getattr(owner, key, _ABSENT)))
                 setattr(owner, key, value)
         except BaseException:
-            self.end()
+            self.__exit__()
             raise
 
-    def end(self) -> None:
+    def __exit__(self, *_: object) -> None:
         for owner, key, was in reversed(self.added):
             if was is not _ABSENT:
                 setattr(owner, key, was)
