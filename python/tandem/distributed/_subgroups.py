@@ -14,8 +14,8 @@ from tandem.distributed._world import (
     default_group,
     get_process_group_ranks,
     get_rank,
-    group_of,
     new_group,
+    own_group,
 )
 
 __all__ = [
@@ -141,10 +141,7 @@ def get_backend_config(group: Any = None) -> str:
     'cpu:gloo,cuda:gloo'
     >>> dist.destroy_process_group()
     """
-    found = group_of(group)
-    if found is None:
-        raise ValueError("Invalid process group specified")
-    return ",".join(f"{kind}:{name}" for kind, name in found.backends.items())
+    return ",".join(f"{kind}:{name}" for kind, name in own_group(group).backends.items())
 
 
 # Names of torch.distributed.distributed_c10d that projects import.

@@ -477,6 +477,14 @@ def group_of(group: Any) -> ProcessGroup | None:
     raise TypeError(f"expected a ProcessGroup, got {type(group).__name__}")
 
 
+def own_group(group: Any) -> ProcessGroup:
+    """As `group_of`; ValueError where this process is not in the group."""
+    found = group_of(group)
+    if found is None:
+        raise ValueError("Invalid process group specified")
+    return found
+
+
 def member_of(group: Any, operation: str) -> ProcessGroup | None:
     """As `group_of`, with a warning where this process is not in the group."""
     found = group_of(group)
@@ -525,10 +533,7 @@ def get_backend(group: Any = None) -> Backend:
     'gloo'
     >>> dist.destroy_process_group()
     """
-    found = group_of(group)
-    if found is None:
-        raise ValueError("Invalid process group specified")
-    return Backend(found.backend)
+    return Backend(own_group(group).backend)
 
 
 def get_process_group_ranks(group: Any = None) -> list[int]:
@@ -541,10 +546,7 @@ def get_process_group_ranks(group: Any = None) -> list[int]:
     [0]
     >>> dist.destroy_process_group()
     """
-    found = group_of(group)
-    if found is None:
-        raise ValueError("Invalid process group specified")
-    return list(found.ranks)
+    return list(own_group(group).ranks)
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -44,10 +45,10 @@ class DeviceMesh:
     """
 
     def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None) -> None:
-        if not is_initialized():
-            init_process_group()
         ranks = tandem.as_tensor(mesh, dtype=tandem.int32, device="cpu").detach()
         names = _check_names(ranks.shape, mesh_dim_names)
+        if not is_initialized():
+            init_process_group()
         count, world = ranks.numel(), get_world_size()
         if count > world:
             raise RuntimeError(f"Mesh should not be bigger than default world size {world}, but found {count} ranks!")
@@ -219,12 +220,5 @@ def init_device_mesh(
     (1, 0)
     >>> dist.destroy_process_group()
     """
-    _check_names(mesh_shape, mesh_dim_names)
-    count = 1
-    for k in mesh_shape:
-        count *= k
-    return DeviceMesh(
-        device_type,
-        tandem.arange(count, dtype=tandem.int32, device="cpu").reshape(tuple(mesh_shape)),
-        mesh_dim_names=mesh_dim_names,
-    )
+    ranks = tandem.arange(math.prod(mesh_shape), dtype=tandem.int32, device="cpu")
+    return DeviceMesh(device_type, ranks.reshape(tuple(mesh_shape)), mesh_dim_names=mesh_dim_names)
