@@ -2,7 +2,9 @@
 //
 //   sizes    rounded up to a bin: four bins a power of two up to 64 KiB, eight above (so at most 12.5 % is lost)
 //   small    up to 64 KiB: a cache a thread, arrays of free blocks a bin, refilled from and spilled to the central bins
-//   large    the central bins directly, under one mutex
+//   large    the central bins, under one mutex, but for the few blocks below 1 MiB that a thread freed last: threads
+//   that
+//            share a job would else hand each other's scratch on, line by line from cache to cache
 //   system   blocks under 1 MiB come from malloc, larger ones from mmap, aligned for and advised to use huge pages
 //
 // The central bins keep what is used again and give back the rest, by two rules. The blocks of a bin that were free all
@@ -25,6 +27,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -57,6 +60,8 @@ constexpr int kBins = kSmallBins + 8 * (kMaxShift - 16);
 // What one thread may keep of one bin.
 constexpr int kThreadSlots = 32;
 constexpr std::size_t kThreadBytesPerBin = std::size_t{256} << 10;
+// Blocks from kMaxSmall to kMapFrom that a thread keeps at hand.
+constexpr std::size_t kNearBlocks = 4;
 // A thread's share of the statistics is passed on when it grows beyond this.
 constexpr std::int64_t kFlushBytes = std::int64_t{256} << 10;
 // An epoch of the central bins: so many blocks handed out, and so many times the bytes that they held at most.
@@ -153,6 +158,12 @@ struct ThreadCache {
     std::array<void*, kThreadSlots> blocks;
   };
   std::array<Slots, kSmallBins> bins;
+  /// Large ones, those that were freed last at the end; null where there is none.
+  struct Near {
+    void* block = nullptr;
+    Bin bin{};
+  };
+  std::array<Near, kNearBlocks> near;
   // Written by the owner alone, read by allocatorStats of any thread.
   std::atomic<std::int64_t> pendingBytes{0};
   std::atomic<std::int64_t> allocations{0};
@@ -289,6 +300,8 @@ void spill(Central& c, ThreadCache& t, Unneeded& unneeded) {
     ThreadCache::Slots& s = t.bins[b];
     while (s.count > 0) c.put(b, smallBytes(b), s.blocks[--s.count], unneeded);
   }
+  for (ThreadCache::Near& n : t.near)
+    if (void* p = std::exchange(n.block, nullptr)) c.put(n.bin.index, n.bin.bytes, p, unneeded);
 }
 
 // Initial-exec: one instruction to reach, also from a shared object. Not null once the thread has a cache; once it has
@@ -323,6 +336,25 @@ struct CacheEnder {
   c.threads.push_back(t);
   threadCache = t;
   return t;
+}
+
+/// A block of the bin that the thread has at hand, or null.
+[[gnu::noinline]] void* takeNear(ThreadCache& t, Bin bin) {
+  for (std::size_t i = kNearBlocks; i-- > 0;) {
+    if (t.near[i].block == nullptr || t.near[i].bin.index != bin.index) continue;
+    void* const p = t.near[i].block;
+    for (; i > 0; --i) t.near[i] = t.near[i - 1];
+    t.near[0] = {};
+    return p;
+  }
+  return nullptr;
+}
+/// Has the thread keep a block; the one that it freed longest ago makes room.
+ThreadCache::Near keepNear(ThreadCache& t, void* p, Bin bin) {
+  const ThreadCache::Near oldest = t.near[0];
+  std::copy(t.near.begin() + 1, t.near.end(), t.near.begin());
+  t.near[kNearBlocks - 1] = {p, bin};
+  return oldest;
 }
 
 inline void count(ThreadCache& t, std::int64_t bytes) {
@@ -415,7 +447,8 @@ void* allocate(std::size_t bytes) {
     p = s.count > 0 ? s.blocks[--s.count] : refill(*t, bin, bytes);
     count(*t, static_cast<std::int64_t>(bin.bytes));
   } else {
-    p = allocateCentral(bin, bytes);
+    if (t != nullptr && bin.bytes < kMapFrom) p = takeNear(*t, bin);
+    if (p == nullptr) p = allocateCentral(bin, bytes);
     addInUse(static_cast<std::int64_t>(bin.bytes));
   }
   if (t != nullptr) bump(t->allocations);
@@ -439,6 +472,12 @@ void deallocate(void* p, std::size_t bytes) noexcept {
     return;
   }
   addInUse(-static_cast<std::int64_t>(bin.bytes));
+  if (t != nullptr && bin.bytes < kMapFrom) {
+    const ThreadCache::Near oldest = keepNear(*t, p, bin);
+    if (oldest.block == nullptr) return;
+    p = oldest.block;
+    bin = oldest.bin;
+  }
   Central& c = Central::central();
   Unneeded unneeded;
   std::lock_guard lock(c.mutex);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -77,6 +78,41 @@ TEST(Allocator, ReusesBlocks) {
     EXPECT_EQ(a, b);
     deallocate(b, bytes);
   }
+}
+
+TEST(Allocator, AThreadGetsTheLargeBlocksThatItFreed) {
+  constexpr std::size_t bytes = std::size_t{300} << 10;
+  // Two at once, and freed in the order in which shared bins would hand each thread the other one's.
+  void* first = allocate(bytes);
+  void* second = nullptr;
+  void* again = nullptr;
+  std::atomic<int> turn = 0;
+  std::thread other([&] {
+    second = allocate(bytes);
+    turn = 1;
+    while (turn != 2) std::this_thread::yield();
+    deallocate(second, bytes);
+    turn = 3;
+    while (turn != 4) std::this_thread::yield();
+    again = allocate(bytes);
+    deallocate(again, bytes);
+  });
+  while (turn != 1) std::this_thread::yield();
+  deallocate(first, bytes);
+  turn = 2;
+  while (turn != 3) std::this_thread::yield();
+  void* mine = allocate(bytes);
+  EXPECT_EQ(mine, first);
+  deallocate(mine, bytes);
+  turn = 4;
+  other.join();
+  EXPECT_EQ(again, second);
+  // A thread keeps few: the others are there for all.
+  std::vector<void*> blocks;
+  for (int i = 0; i < 20; ++i) blocks.push_back(allocate(bytes));
+  const auto before = allocatorStats().bytesCached;
+  for (void* p : blocks) deallocate(p, bytes);
+  EXPECT_GE(allocatorStats().bytesCached - before, static_cast<std::int64_t>(16 * bytes));
 }
 
 TEST(Allocator, CountsBytes) {
