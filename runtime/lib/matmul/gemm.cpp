@@ -2,6 +2,7 @@
 #include "runtime/lib/matmul/gemm.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "runtime/device/isa.h"
 #include "runtime/device/thread_pool.h"
@@ -21,8 +22,11 @@ constexpr std::int64_t kRowWork = std::int64_t{1} << 17;
 // Sides of tiles are multiples of these, where they are cut: whole register tiles.
 constexpr std::int64_t kRowStep = 12;
 constexpr std::int64_t kColumnStep = 64;
-// Tiles of fewer rows than this do not pack the columns of b each for themselves.
-constexpr std::int64_t kOwnPanels = 96;
+// What an element of b takes to be packed, one of a to be brought near, and threads to meet once more, in
+// multiply-adds.
+constexpr std::int64_t kPackWork = 12;
+constexpr std::int64_t kPlaceWork = 16;
+constexpr std::int64_t kMeetWork = std::int64_t{3} << 19;
 // A long sum into a small result is cut along k, into at most kMaxPieces pieces of at least kPieceLength.
 constexpr std::int64_t kSplitResult = 128 * 128;
 constexpr std::int64_t kSplitWork = std::int64_t{2} << 20;
@@ -106,23 +110,35 @@ std::int64_t pieceLength(std::int64_t m, std::int64_t n, std::int64_t k) {
   return std::max(kPieceLength, ceilDiv(ceilDiv(k, kMaxPieces), kBlockK) * kBlockK);
 }
 
-/// How a result is cut. Every element has its own chain, whatever the tile: the number of threads may decide.
+/// How a result is cut. Every element has its own chain, whatever the tile: the number of threads may decide. Of the
+/// ways to cut it the one is taken that should be done first, in multiply-adds, beside which the panels of b and the
+/// rows of a that tiles bring near count. Panels can also be packed by all threads together before, which then wait for
+/// each other, and for what comes from another one's cache.
 struct Tiling {
   std::int64_t rows;     // of a tile
   std::int64_t columns;  // of a tile
+  bool packsBefore = false;
 
-  Tiling(std::int64_t m, std::int64_t n, std::int64_t k) : rows(m), columns(n) {
-    std::int64_t threads = numThreads();
-    if (threads == 1 || m * n * k < 2 * kMinTileWork) return;
-    std::int64_t work = std::max(m * n * k / (threads * kTilesAThread), kMinTileWork);
-    std::int64_t down = 1;
-    std::int64_t across = 1;
-    // Cut the longer side of tiles while they are too large.
-    while (rows * columns * k > work && (rows > kRowStep || columns > kColumnStep)) {
-      if (rows > kRowStep && (rows >= columns || columns <= kColumnStep))
-        rows = ceilDiv(ceilDiv(m, ++down), kRowStep) * kRowStep;
-      else
-        columns = ceilDiv(ceilDiv(n, ++across), kColumnStep) * kColumnStep;
+  [[gnu::noinline]] Tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool packed) : rows(m), columns(n) {
+    const std::int64_t threads = numThreads();
+    const std::int64_t most = std::min(m * n * k / kMinTileWork, threads * kTilesAThread);
+    if (threads == 1 || most < 2) return;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (std::int64_t down = 1; down <= most; ++down) {
+      const std::int64_t r = ceilDiv(ceilDiv(m, down), kRowStep) * kRowStep;
+      for (std::int64_t across = 1; down * across <= most; ++across) {
+        const std::int64_t c = ceilDiv(ceilDiv(n, across), kColumnStep) * kColumnStep;
+        const std::int64_t turns = ceilDiv(ceilDiv(m, r) * ceilDiv(n, c), threads);
+        const std::int64_t tile = r * (c + kPlaceWork) * k, panels = packed ? 0 : kPackWork * c * k;
+        // A thread that is held up is waited for by a tile at most: by an eighth of one, in the mean.
+        const auto time = [&](std::int64_t each) { return turns * each + each / 8; };
+        const std::int64_t own = time(tile + panels), before = time(tile) + kPackWork * n * k / threads + kMeetWork;
+        if (std::min(own, before) >= least) continue;
+        least = std::min(own, before);
+        rows = std::min(r, m);
+        columns = std::min(c, n);
+        packsBefore = !packed && before < own;
+      }
     }
   }
 };
@@ -137,11 +153,11 @@ void serialGemm(const GemmTile<T>& t) {
 /// A product whose k is not cut, in tiles.
 template <class T>
 void tiledGemm(const GemmTile<T>& whole) {
-  Tiling tiling(whole.m, whole.n, whole.k);
+  const Tiling tiling(whole.m, whole.n, whole.k, whole.panels != nullptr);
   std::int64_t across = ceilDiv(whole.n, tiling.columns);
   std::int64_t tiles = ceilDiv(whole.m, tiling.rows) * across;
   if (tiles == 1) return serialGemm(whole);
-  if (whole.panels == nullptr && tiling.rows < std::min(whole.m, kOwnPanels)) {
+  if (tiling.packsBefore) {
     Scratch<T> panels(whole.k * packedColumns(whole.n));
     packGemm(whole.n, whole.k, whole.b, panels.data());
     GemmTile<T> packed = whole;
@@ -218,8 +234,9 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matr
   floatGemm(m, n, k, a, b, c);
 }
 
+// Intel's processors take as long for a pair as for two multiply-adds of float32.
 bool multipliesPairs() {
-  static const bool pairs = hasAvx512BFloat16() && avx512::pairsInOrder();
+  static const bool pairs = hasAvx512BFloat16() && __builtin_cpu_is("intel") == 0 && avx512::pairsInOrder();
   return pairs;
 }
 

@@ -28,7 +28,7 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matr
 /// nothing done, where this is no faster.
 bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
                bool wide);
-/// Has this processor an instruction for that, which adds the products of two elements one after the other?
+/// Has this processor a fast instruction for that, which adds the products of two elements one after the other?
 bool multipliesPairs();
 /// Integers wrap around; bool is or of ands.
 template <class T>

@@ -109,6 +109,17 @@ void someRows(std::int64_t rows, std::int64_t k, const T* a, std::int64_t lda, c
 template <class T>
 constexpr bool kHalves = sizeof(T) == sizeof(float);
 
+// Of chains of this many steps the result's place is brought near while they run.
+constexpr std::int64_t kFarFrom = 64;
+template <class T>
+[[gnu::noinline]] void bringNear(const T* c, std::int64_t ldc, std::int64_t rows, std::int64_t columns) {
+#pragma GCC unroll 1
+  for (std::int64_t i = 0; i < rows; ++i) {
+    __builtin_prefetch(c + i * ldc, 1);
+    __builtin_prefetch(c + i * ldc + columns - 1, 1);
+  }
+}
+
 /// All rows of a block against one panel.
 template <class V, class T = typename V::Scalar>
 void blockTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, const PlacedRows<T>& a, const T* panel,
@@ -122,6 +133,7 @@ void blockTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, co
     const bool half = kHalves<T> && columns <= V::kLanes, whole = columns == (half ? V::kLanes : width);
     T* to = whole ? c + i * ldc : edge;
     std::int64_t ld = whole ? ldc : width;
+    if (kHalves<T> && whole && k >= kFarFrom) bringNear(to, ld, r, columns);
     const auto rowsOf = [&]<int Vectors>(std::integral_constant<int, Vectors>) {
       if (a.columns)
         someRows<V, V::kRows, Vectors, true>(r, k, a.data + t * a.groupStride, a.step, panel, to, ld, whole && add);
