@@ -31,6 +31,8 @@ class Combiner {
   [[nodiscard]] double valueOfNothing() const;
   /// `sum`, `prod`, `max` or `min`.
   [[nodiscard]] const char* name() const;
+  /// A greatest or least value.
+  [[nodiscard]] bool isExtreme() const { return combine_ == Combine::Max || combine_ == Combine::Min; }
 
   template <class B>
   typename B::V combine(B& b, typename B::V accumulator, typename B::V next) const {

@@ -425,7 +425,7 @@ std::size_t KernelText::cost(const std::vector<std::size_t>& ids) {
 }
 
 void KernelText::computeInto(const std::vector<Place>& places, const std::string& i, const std::string& count,
-                             int width, From from) {
+                             int width) {
   const std::vector<std::size_t> ids = behind(places);
   auto inMemory = [&](const Place& place) {
     return place.output ? toMemory(*place.output) : values_[place.value].code;
@@ -447,9 +447,7 @@ void KernelText::computeInto(const std::vector<Place>& places, const std::string
   }
   std::string whole = strcat(count, " == ", width);
   auto row = [&](std::size_t id) { return id < signature.inputs.size() ? bases_[id] : carried_[id]; };
-  auto demand = [&](const std::string& at) {
-    whole += strcat(" && aligned<", width, ">(", at, from == From::Row ? "" : " + " + i, ")");
-  };
+  auto demand = [&](const std::string& row) { whole += strcat(" && aligned<", width, ">(", row, ")"); };
   for (std::size_t id : read) demand(row(id));
   for (const Place& place : places) demand(place.row);
   const std::string isWhole = b.fresh("whole");

@@ -3,9 +3,9 @@
 //
 //   extern "C" __global__ void SYMBOL(const __grid_constant__ Args args, long long begin, long long end)
 //
-// `Args` is the argument block of the signature (runtime/kernel/kernel_signature.h) by value, [begin, end) its units.
-// Which threads take which units follows from the launch (runtime/device/cuda/launch_shape.h); any launch of the shape
-// that a kernel's kind has gives the same bits:
+// `Args` is the argument block of the signature (runtime/kernel/kernel_signature.h) by value, [begin, end) its units,
+// of which a launch takes all: begin is 0. Which threads take which units follows from the launch
+// (runtime/device/cuda/launch_shape.h); any launch of the shape that a kernel's kind has gives the same bits:
 //   elementwise and rows without reductions   threads along x, in strides of the grid
 //                                             (a block of elements first computes what all of them share)
 //   rows with reductions, Partial             x: warps of one row (a block of a row), y: rows, in strides of the grid;
@@ -77,17 +77,16 @@ class KernelText {
   void readInto(const Arrays& arrays, const std::vector<std::size_t>& ids, const std::string& at, const std::string& i);
   /// Stores output number `o` at inner index `i`.
   void storeOutput(std::size_t o, const std::string& i);
-  /// Computes and stores `outputs` at elements [i, i + count) of the row, `width` of them at most. Where i is a
-  /// multiple of the width, how rows lie tells how the elements do.
-  enum class From : std::uint8_t { Anywhere, Row };
+  /// Computes and stores `outputs` at elements [i, i + count) of the row, `width` of them at most, i a multiple of it:
+  /// elements are aligned where rows are.
   void computeAndStore(const std::vector<std::size_t>& outputs, const std::string& i, const std::string& count,
-                       int width, From from = From::Anywhere) {
-    computeInto(placesOf(outputs), i, count, width, from);
+                       int width) {
+    computeInto(placesOf(outputs), i, count, width);
   }
   /// The same of a varying value, into `row`.
   void computeAndCarry(std::size_t id, const std::string& row, const std::string& i, const std::string& count,
                        int width) {
-    computeInto({{id, cudaType(computeType(schedule.value(id).dtype)), row}}, i, count, width, From::Row);
+    computeInto({{id, cudaType(computeType(schedule.value(id).dtype)), row}}, i, count, width);
   }
   /// For loops that move elements themselves: what an element of operand k is in memory, where its row begins, the
   /// value of what was there, and what is there for output `o`.
@@ -135,8 +134,7 @@ class KernelText {
   std::vector<Place> placesOf(const std::vector<std::size_t>& outputs) const;
   std::vector<std::size_t> behind(const std::vector<Place>& places) const;
   int widthOf(const std::vector<Place>& places);
-  void computeInto(const std::vector<Place>& places, const std::string& i, const std::string& count, int width,
-                   From from);
+  void computeInto(const std::vector<Place>& places, const std::string& i, const std::string& count, int width);
 
   std::string indexBase_;
   std::vector<std::string> bases_;  // of operands, where the row is
@@ -153,9 +151,10 @@ struct Running {
   std::size_t id;  // of the step
   std::size_t operand;
   Combiner combiner;
-  std::string lanes{};   // of level 1
-  std::string second{};  // of level 2
-  std::string total{};   // the result, in every thread that shares a row or column
+  bool isExtreme = false;  // found by the instruction for it (row_text.cpp)
+  std::string lanes{};     // of level 1
+  std::string second{};    // of level 2
+  std::string total{};     // the result, in every thread that shares a row or column
 };
 /// Those of a stage, without names.
 std::vector<Running> reductionsOf(const KernelText& kernel, int stage);

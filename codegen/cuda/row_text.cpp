@@ -7,9 +7,13 @@
 // of those that find room in shared memory (runtime/device/cuda/kept_rows.h), which all threads bring there at first,
 // and of others, which each pass reads. Elementwise work is done by all threads of a row, and what is dear is done
 // once: before the one warp of a block adds up such values they are written where what they are made of was.
+//
+// The greatest of float32 numbers is found by an instruction, for which +0 is greater than -0. For the order of the
+// lanes the zero that comes first is: where the result is a zero it is found again, by comparisons.
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "codegen/cuda/kernel_text.h"
 #include "runtime/base/error.h"
@@ -25,6 +29,8 @@ constexpr std::size_t kCheapBody = 60;
 constexpr std::size_t kCheapest = 6;
 /// What is the same for all elements and takes more statements than this is computed once in a block.
 constexpr std::size_t kDearAhead = 100;
+/// Greatest and least values of what takes more statements than this are found by comparisons at once.
+constexpr std::size_t kDearAgain = 20;
 /// What takes so many statements is kept rather than computed again, where its operands are kept.
 constexpr std::size_t kWorthCarrying = 12;
 
@@ -272,6 +278,7 @@ class RowLoops {
     const std::vector<std::size_t> targets = schedule_.targets(stage);
     if (targets.empty()) return;
     const std::vector<std::size_t> ids = k_.behind(targets);
+    findExtremes(stage, running, ids);
     startLanes(running);
     const std::optional<std::size_t> dearest = dearestOf(stage, k_.behind(targetsBehind(stage)));
     const std::string carried = dearest ? b_.fresh("carried") : "";
@@ -292,16 +299,45 @@ class RowLoops {
     }
     for (Running& r : running) {
       halve(r.lanes, r);
+      findAgain(r, [&] {
+        openRegisters();
+        openWithin();
+        k_.computeAt("i", ids, row_, "u");
+        combine(r);
+        b_.close();
+        b_.close();
+      });
       r.total = b_.let(r.combiner.type(), strcat("n > 0 ? ", r.lanes, " : ", ofNothing(b_, r.combiner).code)).code;
     }
     finish(k_, running);
   }
   /// The values that reductions are of into their lanes.
   void combine(const std::vector<Running>& running) {
-    for (const Running& r : running) {
-      const Text lanes{r.lanes, r.combiner.type()};
-      b_.assign(r.lanes, r.combiner.combine(b_, lanes, r.combiner.enter(b_, k_.value(r.operand))));
-    }
+    for (const Running& r : running) combine(r);
+  }
+  void combine(const Running& r) {
+    b_.assign(r.lanes, combined(r, r.lanes, r.combiner.enter(b_, k_.value(r.operand))));
+  }
+  Text combined(const Running& r, const std::string& accumulator, const Text& next) {
+    if (r.isExtreme) return {strcat(r.combiner.name(), "imum(", accumulator, ", ", next.code, ")"), r.combiner.type()};
+    return r.combiner.combine(b_, {accumulator, r.combiner.type()}, next);
+  }
+
+  /// Which reductions are found by the instruction for it: of values that cost little, and are there as long as the row
+  /// is walked, as the stage stores nothing that may take the place of its inputs.
+  void findExtremes(int stage, std::vector<Running>& running, const std::vector<std::size_t>& ids) {
+    const bool again = k_.cost(ids) <= kDearAgain && schedule_.outputs(stage).empty();
+    for (Running& r : running) r.isExtreme = again && r.combiner.isExtreme() && r.combiner.type() == DType::Float32;
+  }
+  /// Behind the halving of a result: combines it again by comparisons, where it is a zero. `walk` writes the loop.
+  template <class Walk>
+  void findAgain(Running& r, const Walk& walk) {
+    if (!std::exchange(r.isExtreme, false)) return;
+    b_.open(strcat("if (", r.lanes, " == 0.0f)"));
+    b_.assign(r.lanes, identity(b_, r.combiner));
+    walk();
+    halve(r.lanes, r);
+    b_.close();
   }
 
   void writePartial() {
@@ -354,7 +390,7 @@ class RowLoops {
     const std::vector<std::size_t> outputs = schedule_.outputs(stage);
     const int width = k_.widthFor(outputs);
     openPass(width);
-    k_.computeAndStore(outputs, "i", "count", width, KernelText::From::Row);
+    k_.computeAndStore(outputs, "i", "count", width);
     b_.close();
   }
   /// All threads of the row over its elements: counted in 64 bits, as compilers write whole lines at such places only.
@@ -465,8 +501,9 @@ class RowLoops {
   }
 
   /// Level 1 over `block` of the row: its partial result, in every lane. Also stores what the stage stores.
-  void writeBlock(int stage, const std::vector<Running>& running) {
+  void writeBlock(int stage, std::vector<Running>& running) {
     const std::vector<std::size_t> ids = k_.behind(schedule_.targets(stage));
+    findExtremes(stage, running, ids);
     const std::string index = where_ == Where::Shared ? "int" : "long long";
     b_.statement(strcat("const ", index, " first = block * 4096"));
     b_.statement(where_ == Where::Shared ? "const int count = least((int)n - first, 4096)"
@@ -488,7 +525,17 @@ class RowLoops {
     }
     writeLane(stage, running, ids, each, false);
     b_.close();
-    for (const Running& r : running) halve(r.lanes, r);
+    for (Running& r : running) {
+      halve(r.lanes, r);
+      findAgain(r, [&] {
+        b_.line("#pragma unroll 1");
+        b_.open("for (int e = lane; e < count; e += 32)");
+        b_.statement(strcat("const ", index, " i = first + e"));
+        k_.computeAt("i", ids);
+        combine(r);
+        b_.close();
+      });
+    }
   }
 
   /// A lane takes `each` of its elements from the e-th of the block on, as far as there are any where not `all` are: it
@@ -526,7 +573,7 @@ class RowLoops {
     b_.line("#pragma unroll");
     b_.open("for (int h = 16; h > 0; h /= 2)");
     const Text other = b_.let(r.combiner.type(), strcat("shuffleDown(", variable, ", h)"));
-    b_.assign(variable, r.combiner.combine(b_, {variable, r.combiner.type()}, other));
+    b_.assign(variable, combined(r, variable, other));
     b_.close();
     b_.statement(strcat(variable, " = fromFirst(", variable, ")"));
   }

@@ -10,7 +10,7 @@
 // CHECK: float* const out0 = (float*)args.at[7];
 // CHECK: for (long long i = begin + ((long long)blockIdx.x * blockDim.x + threadIdx.x) * 4; i < end; i += threads * 4) {
 // CHECK: const long long count = least(end - i, 4);
-// CHECK: const bool [[W:whole[0-9]+]] = count == 4 && aligned<4>(in0 + i) && {{.*}} && aligned<4>(out0 + i);
+// CHECK: const bool [[W:whole[0-9]+]] = count == 4 && aligned<4>(in0) && {{.*}} && aligned<4>(out0);
 // CHECK-COUNT-3: load<4>(x{{[0-9]+}}, in{{[0-2]}} + i, count, [[W]]);
 // CHECK: for (int e = 0; e < 4; ++e) {
 // CHECK: const float [[P:v[0-9]+]] = v{{[0-9]+}} * v{{[0-9]+}};

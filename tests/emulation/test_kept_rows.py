@@ -56,6 +56,21 @@ def test_kept_rows(name, dtype):
         compare(ROWS[name], x, w)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_extremes_that_are_zeros(dtype):
+    """Which zero comes first says the sign of the greatest or least element; NaN goes first."""
+    tandem.manual_seed(4)
+    for n in [1, 2, 40, 256, 300, 4096, 5000, 140000]:
+        zeros = tandem.randint(0, 2, (6, n)).to(dtype) * -0.0
+        zeros = tandem.where(tandem.rand(6, n) < 0.5, zeros, 0.0 * tandem.ones(n, dtype=dtype))
+        x = tandem.where(tandem.rand(6, n) < 0.3, -tandem.rand(6, n).to(dtype), zeros)
+        x[1], x[2, n // 2], x[3] = -0.0, float("nan"), float("-inf")
+        for rows in (x, -x):
+            compare(lambda x, w: (x.amax(-1), x.amin(-1)), rows, x[0])
+            compare(lambda x, w: ((m := x.amax(-1, keepdim=True)), x - m, x.exp().sum(-1)), rows, x[0])
+            compare(lambda x, w: (x.amax(-1), x * 2), rows, x[0])
+
+
 @pytest.mark.parametrize("n", [16384, 57000, 60000, 140000])
 def test_long_rows(n):
     """The longest that fit, and longer ones, which every pass reads."""
