@@ -46,6 +46,7 @@ class VectorBuilder {
   V div(V a, V b);
   V rem(V a, V b);
   V fma(V a, V b, V c);
+  V inverse(V a) { return div(cst(a, 1), a); }
   V sqrt(V a);
   V neg(V a);
   V abs(V a);

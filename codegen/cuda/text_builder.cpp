@@ -209,6 +209,8 @@ Text TextBuilder::fma(const V& a, const V& b, const V& c) {
              a.uniform && b.uniform && c.uniform);
 }
 
+Text TextBuilder::inverse(const V& a) { return let(a.type, strcat("inverse(", a.code, ")"), a.uniform); }
+
 Text TextBuilder::call(const char* function, const V& a) {
   return let(a.type, strcat(function, a.type == DType::Float64 ? "(" : "f(", a.code, ")"), a.uniform);
 }

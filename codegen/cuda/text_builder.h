@@ -44,6 +44,7 @@ class TextBuilder {
   V div(const V& a, const V& b);
   V rem(const V& a, const V& b);
   V fma(const V& a, const V& b, const V& c);
+  V inverse(const V& a);
   V sqrt(const V& a) { return call("sqrt", a); }
   V neg(const V& a);
   V abs(const V& a);

@@ -31,7 +31,7 @@ Val<B> onePlusExpNeg(const Val<B>& x) {
 }
 template <class B>
 Val<B> sigmoid(const Val<B>& x) {
-  Val<B> big = abs(x) > normalExp(x), y = 1 / onePlusExpNeg(x);
+  Val<B> big = abs(x) > normalExp(x), y = inverse(onePlusExpNeg(x));
   return select(big, y.with(x.b->ifAny(big.v, [&] { return std::array{sigmoidPrecise(x).v}; }, std::array{y.v})[0]), y);
 }
 /// x sigmoid(x); silu(-inf) is -0, its limit.

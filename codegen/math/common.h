@@ -162,6 +162,10 @@ Val<B> sqrt(const Val<B>& x) {
   return x.with(x.b->sqrt(x.v));
 }
 template <class B>
+Val<B> inverse(const Val<B>& x) {
+  return x.with(x.b->inverse(x.v));
+}
+template <class B>
 Val<B> floor(const Val<B>& x) {
   return x.with(x.b->floor(x.v));
 }
@@ -250,6 +254,11 @@ Val<B> atMost(const Val<B>& x, double hi) {
   return select(x > hi, hi, x);
 }
 
+template <class B>
+Val<B> atLeast(const Val<B>& x, double lo) {
+  return select(x < lo, lo, x);
+}
+
 inline constexpr int kMantissa32 = 23, kMantissa64 = 52;
 template <class B>
 int mantissaBits(const Val<B>& x) {
@@ -303,6 +312,12 @@ template <class B>
 Val<B> scale2(const Val<B>& y, const Val<B>& n) {
   Val<B> n1 = half(n);
   return (y * pow2(n1)) * pow2(n - n1);
+}
+
+/// The same for -160 <= n <= 0 (-1080 in float64): the first product is exact, and the second may underflow.
+template <class B>
+Val<B> scaleDown(const Val<B>& y, const Val<B>& n) {
+  return (y * pow2(n + n.cst(64))) * 0x1p-64;
 }
 
 /// An unevaluated sum, |lo| no more than a rounding error of hi.

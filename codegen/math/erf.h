@@ -83,20 +83,29 @@ Val<B> erfc(const Val<B>& x) {
   return select(a < 0.46875, 1 - fma(erfNear(h), x, x), y);
 }
 
-/// a Phi(-a), or Phi(-a) if not `times`, for 0 <= a <= 14.4 in float32, to 3 ULP: a/(a + 5/2) times a polynomial in
-/// that quotient, times the exponential. What the square and the last product lose is carried along.
+/// Of Phi(-a), the tail of the normal distribution, for 0 <= a <= 15 in float32: e^(-a^2/2) is 2^k (1 + g), and the
+/// tail a polynomial w in a / (a + 5/2), times `inverse` = 1 / (a + 5/2), times the exponential. What the square loses
+/// is carried along.
 template <class B>
-Val<B> normalTail32(const Val<B>& a, bool times) {
-  Val<B> d = a + 2.5, v = times ? a / d : 1 / d, t = (times ? v : v * a) - 0x1.99999ap-2;
+struct NormalTail {
+  Val<B> inverse, ratio, w, g, ki;
+};
+template <class B>
+NormalTail<B> normalTail32(const Val<B>& a) {
+  Val<B> u = inverse(a + 2.5), v = u * a, t = v - 0x1.99999ap-2;
   const double c0 = 0x1.98ded6p-1;
   Val<B> p = horner(t, {-0x1.4b7ee8p-4, -0x1.b8dd16p-8, 0x1.f54672p-4, 0x1.5a2b94p-4, -0x1.02a6a6p-3, -0x1.ba0b4ap-3,
                         0x1.5db1bep-3, 0x1.f6903ap-2, -0x1.f08224p-1});
-  Val<B> w = fma(p, t, c0), s = v * w, sl = fma(v, w, -s);
   Val<B> h = a * a, l = fma(a, a, -h), x = h * -0.5;
   auto [k, ki] = roundProduct(x, log2e(x));
-  Val<B> r = fma(l, -0.5, fma(k, -ln2Lo(x), fma(k, -ln2Hi(x), x))), g = fma(r * r, expTail(r), r);
-  // 2^ki in two steps, as k lies in [-150, 0]: the second may underflow.
-  return ((s + fma(s, g, sl)) * pow2(ki + ki.cst(64))) * 0x1p-64;
+  Val<B> r = fma(l, -0.5, fma(k, -ln2Lo(x), fma(k, -ln2Hi(x), x)));
+  return {u, v, fma(p, t, c0), fma(r * r, expTail(r), r), ki};
+}
+/// The tail times a factor, 1 or a, to 4 ULP: `part` is the inverse or the ratio.
+template <class B>
+Val<B> tailTimes(const NormalTail<B>& tail, const Val<B>& part) {
+  Val<B> s = part * tail.w, sl = fma(part, tail.w, -s);
+  return scaleDown(s + fma(s, tail.g, sl), tail.ki);
 }
 
 /// x Phi(x) to 2^-16 of float16, to 2^-13 of bfloat16, which they round away: the form of normalTail32, without what
@@ -104,7 +113,7 @@ Val<B> normalTail32(const Val<B>& a, bool times) {
 template <class B>
 Val<B> geluHalf(const Val<B>& x, DType dtype) {
   const bool coarse = dtype == DType::BFloat16;
-  Val<B> a = atMost(abs(x), 14.4f), v = a / (a + 2.5), t = v - 0x1.99999ap-2;
+  Val<B> a = atMost(abs(x), 14.4f), v = inverse(a + 2.5) * a, t = v - 0x1.99999ap-2;
   Val<B> p = coarse ? horner(t, {-0x1.a9752p-3, 0x1.308468p-3, 0x1.f71ecep-2, -0x1.f0135cp-1, 0x1.98dc38p-1})
                     : horner(t, {0x1.ad4d4cp-4, -0x1.8aef04p-4, -0x1.c44df4p-3, 0x1.590636p-3, 0x1.f6dcf6p-2,
                                  -0x1.f07c6p-1, 0x1.98de84p-1});
@@ -113,17 +122,15 @@ Val<B> geluHalf(const Val<B>& x, DType dtype) {
   Val<B> r = fma(k, -0x1.62e43p-1, h);
   Val<B> q =
       coarse ? horner(r, {0x1.576dcap-3, 0x1.02271ep-1}) : horner(r, {0x1.5775aap-5, 0x1.5727b6p-3, 0x1.fffd24p-2});
-  // In two steps, as ki lies in [-150, 0]: the second may underflow.
-  Val<B> y = (fma(s, fma(r * r, q, r), s) * pow2(ki + ki.cst(64))) * 0x1p-64;
-  return select(x >= 0, x, -0.0) - y;
+  return select(x >= 0, x, -0.0) - scaleDown(fma(s, fma(r * r, q, r), s), ki);
 }
 
 /// x Phi(x) = x/2 erfc(-x / sqrt(2)). gelu(-inf) is -0, its limit.
 template <class B>
 Val<B> gelu(const Val<B>& x) {
   if (!x.wide()) {
-    Val<B> y = normalTail32(atMost(abs(x), 14.4f), true);
-    return select(x >= 0, x - y, -y);
+    const NormalTail<B> tail = normalTail32(atMost(abs(x), 14.4f));
+    return select(x >= 0, x, -0.0) - tailTimes(tail, tail.ratio);
   }
   const double s = pick(x, 0x1.6a09e6p-1, 0x1.6a09e667f3bcdp-1), sl = pick(x, 0x1.9fcef4p-27, -0x1.bdd3413b26456p-55);
   Val<B> a = atMost(abs(x), pick(x, 14.4f, 38.7)), hh = a * a, l = fma(a, a, -hh) * 0.5;
@@ -138,7 +145,8 @@ Val<B> gelu(const Val<B>& x) {
 template <class B>
 Val<B> normalCdf(const Val<B>& x) {
   if (!x.wide()) {
-    Val<B> y = normalTail32(atMost(abs(x), 14.4f), false);
+    const NormalTail<B> tail = normalTail32(atMost(abs(x), 14.4f));
+    Val<B> y = tailTimes(tail, tail.inverse);
     return select(x >= 0, 1 - y, y);
   }
   const double s = 0x1.6a09e667f3bcdp-1, sl = -0x1.bdd3413b26456p-55;
@@ -147,6 +155,23 @@ Val<B> normalCdf(const Val<B>& x) {
   Val<B> y = scaledErfc(c, &cl, hh * 0.5, l, &half);
   Val<B> cx = x * s, near = fma(fma(cx, erfNear(cx * cx), cx), 0.5, 0.5);
   return select(a < 0.65625, near, select(x > 0, 1 - y, y));
+}
+
+/// The density at 0.
+inline constexpr double kNormalPeak = 0.39894228040143267794;
+
+/// Phi(x) + x phi(x), the derivative of gelu, NaN at infinities. The exponential of both is one in float32:
+/// e^(-a^2/2) (w / (a + 5/2) - c a) of a = |x|, or that from 1; to 2^-24 of 1, where it passes through 0 (x = -0.752).
+template <class B>
+Val<B> geluSlope(const Val<B>& x) {
+  if (x.wide()) {
+    Val<B> c = clampTo(x, -40, 40), h = c * c, l = fma(c, c, -h), e = exp(h * -0.5);
+    return fma(x, 0, fma(c, fma(e * l, -0.5, e) * kNormalPeak, normalCdf(x)));
+  }
+  Val<B> a = atMost(abs(x), 15);
+  auto [inverse, ratio, w, g, ki] = normalTail32(a);
+  Val<B> z = fma(a, -kNormalPeak, inverse * w), y = scaleDown(fma(z, g, z), ki);
+  return fma(x, 0, select(x >= 0, 1 - y, y));
 }
 
 }  // namespace detail
@@ -162,6 +187,10 @@ typename B::V erfc(B& b, typename B::V x) {
 template <class B>
 typename B::V ndtr(B& b, typename B::V x) {
   return detail::normalCdf(detail::Val(b, x)).v;
+}
+template <class B>
+typename B::V gelu_slope(B& b, typename B::V x) {
+  return detail::geluSlope(detail::Val(b, x)).v;
 }
 
 }  // namespace tandem::math

@@ -52,6 +52,13 @@ Val<B> expNormal(const Val<B>& x) {
   return (fma(r * r, expTail(r), r) + 1) * pow2(ki);
 }
 
+/// e^x of an x that is not above 0, to an ULP; above 40 it is not meant.
+template <class B>
+Val<B> expBelow(Val<B> x) {
+  auto [r, ki] = reduceExp(atLeast(x, pick(x, -105, -746)));
+  return scaleDown(fma(r * r, expTail(r), r) + 1, ki);
+}
+
 template <class B>
 Val<B> exp2(Val<B> x) {
   x = clampTo(x, pick(x, -151, -1080), pick(x, 129, 1025));
@@ -116,6 +123,10 @@ ScaledExp<B> scaledExpNeg(const Val<B>& x) {
 template <class B>
 typename B::V exp(B& b, typename B::V x) {
   return detail::exp(detail::Val(b, x)).v;
+}
+template <class B>
+typename B::V exp_below(B& b, typename B::V x) {
+  return detail::expBelow(detail::Val(b, x)).v;
 }
 template <class B>
 typename B::V exp2(B& b, typename B::V x) {

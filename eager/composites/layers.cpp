@@ -54,7 +54,10 @@ Tensor softmax_along(const Tensor& x, std::int64_t dim) {
     const Tensor greatest = amax(wide, Dims{dim}, true);
     const Tensor e =
         wide.impl() == x.impl() ? exp_sub(x, greatest) : applyOver(wide, OpCode::exp_sub, {wide, greatest});
-    return applyOver(e, OpCode::div, {e, sum(e, Dims{dim}, true)});
+    const Tensor total = sum(e, Dims{dim}, true);
+    // A row's sum is inverted in the kernel that finds it; of columns that would be a kernel more.
+    if (dim == e.dim() - 1) return applyOver(e, OpCode::mul, {e, reciprocal(total)});
+    return applyOver(e, OpCode::div, {e, total});
   });
 }
 

@@ -342,11 +342,19 @@ def : Activation<"tanhshrink", "Tensor input"> {
 def : Unary<"gelu_erf", "Float"> {
   let forms = ["hidden"];
   let body = [(gelu $input, $dtype)];
-  // d/dx x Phi(x) = Phi(x) + x phi(x).
-  let derivative = [(mul $g,
-                         (add (ndtr $input),
-                              (mul $input, (mul "0.39894228040143267794", (exp (mul "-0.5", (square $input)))))))];
+  let derivative = [(mul $g, (gelu_slope $input))];
   let summary = "input * Phi(input), Phi the standard normal distribution.";
+  let reference = "";
+}
+
+// Its derivative, Phi(x) + x phi(x), whose own one is 2 phi(x) - x^2 phi(x), in an order in which nothing overflows.
+def : Unary<"gelu_slope", "Float"> {
+  let forms = ["hidden"];
+  let body = [(gelu_slope $input)];
+  let derivative = [(mul $g, (sub (mul "0.79788456080286535588", (exp (mul "-0.5", (square $input)))),
+                                  (mul $input, (mul $input, (mul "0.39894228040143267794",
+                                                                 (exp (mul "-0.5", (square $input))))))))];
+  let summary = "Phi(input) + input * phi(input), of the standard normal distribution and its density.";
   let reference = "";
 }
 
@@ -413,9 +421,9 @@ def : Activation<"glu", "Tensor input, int dim=-1"> {
 // Steps of softmax and log_softmax: of elements, the greatest along the dim, and the sum.
 def : Pointwise<"exp_sub", "Float", "Tensor input, Tensor other"> {
   let forms = ["hidden"];
-  let body = [(exp (sub $input, $other))];
+  let body = [(exp_below (sub $input, $other))];
   let derivative = [(mul $g, $out), (neg (mul $g, $out))];
-  let summary = "exp(input - other).";
+  let summary = "exp(input - other), of an input that is not above the other.";
   let samples = "none";
 }
 

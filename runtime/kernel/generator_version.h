@@ -4,5 +4,5 @@
 #pragma once
 
 namespace tandem {
-inline constexpr const char* kGeneratorVersion = "18";
+inline constexpr const char* kGeneratorVersion = "19";
 }  // namespace tandem

@@ -90,6 +90,7 @@ class ScalarBuilder {
     if (x.type == DType::Float32) return make(std::fma(get<float>(x), get<float>(y), get<float>(z)));
     return make(std::fma(get<double>(x), get<double>(y), get<double>(z)));
   }
+  V inverse(V x) { return div(cst(x, 1), x); }
   V sqrt(V x) {
     return real(x, [](auto a) { return std::sqrt(a); });
   }

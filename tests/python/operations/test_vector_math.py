@@ -264,7 +264,7 @@ def test_accuracy(name, dtype, limit):
     if dtype == "float64" and name in LESS_EXACT:
         limit = 20
     elif dtype == "float32" and name in ("gelu", "ndtr"):
-        limit = 3.5
+        limit = 4
     assert worst[0] <= limit, f"{name} at {worst[1]!r}: {worst[0]:.3f} ULP"
 
 
@@ -410,7 +410,7 @@ ELSEWHERE = """
     identity cast add sub mul div rem fma neg abs floor ceil trunc round frac and_ or_ xor_ not_ lt le gt ge eq ne
     to_bool logical_not isnan isinf isfinite signbit select maximum minimum fmax fmin sign relu clamp remainder
     trunc_divide floor_divide arange_value shift_left shift_right uniform normal random_integer cbrt elu
-    logaddexp3 logaddexp3_share
+    logaddexp3 logaddexp3_share gelu_slope exp_below
     frexp_mantissa frexp_exponent nextafter
 """.split()
 

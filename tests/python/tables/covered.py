@@ -108,6 +108,7 @@ COVERED = {
     "group_norm_parts": "group_norm",
     "layer_norm_parts": "layer_norm",
     "gelu_erf": "gelu",
+    "gelu_slope": "gelu",
     "multilabel_margins": "multilabel_margin_loss",
     "index_add_plain": "index_add",
     "index_get": "test_indexing.py::test_copies",
