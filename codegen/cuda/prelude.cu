@@ -64,7 +64,7 @@ static __device__ inline T toInteger(F x) {
   if (x <= least) return isSigned ? (T)(1ULL << (width - 1)) : (T)0;
   return (T)(long long)x;
 }
-// 1 / x of a float32 in [2^-125, 2^125], rounded to the nearest: one step of Newton's from what is an ULP away. A quotient
+// 1 / x of a float32 in [2^-125, 2^126), rounded to the nearest: one step of Newton's from what is an ULP away. A quotient
 // takes twice as many instructions, and branches.
 static __device__ inline float inverse(float x) {
 #ifdef __CUDA_ARCH__

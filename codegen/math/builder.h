@@ -11,7 +11,7 @@
 //   V add sub mul (V, V)                      floats; wrapping integers
 //   V div(V, V)                               floats; integers truncate (a zero divisor gives 0, never a trap)
 //   V rem(V, V)                               floats: fmod, exact; integers: remainder of `div`, zero divisor gives 0
-//   V inverse(V)                              1 / x, as div rounds it, of |x| in [2^-125, 2^125]; elsewhere any value
+//   V inverse(V)                              1 / x, as div rounds it, of |x| in [2^-125, 2^126); elsewhere any value
 //                                             that is NaN for NaN
 //   V fma(V, V, V), V sqrt(V)                 floats
 //   V neg(V), V abs(V)                        floats: sign bit only; wrapping integers
