@@ -65,7 +65,7 @@ static __device__ inline T toInteger(F x) {
   return (T)(long long)x;
 }
 // 1 / x of a float32 in [2^-125, 2^126), rounded to the nearest: one step of Newton's from what is an ULP away. A quotient
-// takes twice as many instructions, and branches.
+// takes four times as many instructions, and a branch.
 static __device__ inline float inverse(float x) {
 #ifdef __CUDA_ARCH__
   float r;

@@ -243,20 +243,18 @@ Val<B> flipSign(const Val<B>& x, const Val<B>& sign) {
   return flt(bits(x) ^ sign);
 }
 
-/// Keeps NaN, which a min and a max would not.
-template <class B>
-Val<B> clampTo(Val<B> x, double lo, double hi) {
-  x = select(x > hi, hi, x);
-  return select(x < lo, lo, x);
-}
+/// These keep NaN, which a min and a max would not.
 template <class B>
 Val<B> atMost(const Val<B>& x, double hi) {
   return select(x > hi, hi, x);
 }
-
 template <class B>
 Val<B> atLeast(const Val<B>& x, double lo) {
   return select(x < lo, lo, x);
+}
+template <class B>
+Val<B> clampTo(const Val<B>& x, double lo, double hi) {
+  return atLeast(atMost(x, hi), lo);
 }
 
 inline constexpr int kMantissa32 = 23, kMantissa64 = 52;

@@ -2,9 +2,8 @@
 //
 //   sizes    rounded up to a bin: four bins a power of two up to 64 KiB, eight above (so at most 12.5 % is lost)
 //   small    up to 64 KiB: a cache a thread, arrays of free blocks a bin, refilled from and spilled to the central bins
-//   large    the central bins, under one mutex, but for the few blocks below 1 MiB that a thread freed last: threads
-//   that
-//            share a job would else hand each other's scratch on, line by line from cache to cache
+//   large    the central bins, under one mutex, but for the few blocks below 1 MiB that a thread freed last: those at
+//            work on one job would else take each other's scratch, line by line from cache to cache
 //   system   blocks under 1 MiB come from malloc, larger ones from mmap, aligned for and advised to use huge pages
 //
 // The central bins keep what is used again and give back the rest, by two rules. The blocks of a bin that were free all

@@ -292,7 +292,8 @@ void checkBinary(const char* name, F f, Ref ref, double limit) {
 /// carrying all their errors along, to 2 ULP, would cost half their speed.
 double limit32(const Unary& f) {
   const std::string_view name = f.name;
-  return name == "gelu" || name == "gelu_slope" || name == "ndtr" ? 4 : 2;
+  if (name == "ndtr") return 3.5;
+  return name == "gelu" || name == "gelu_slope" ? 4 : 2;
 }
 /// ULP in float64. digamma left of zero is a sum with a quotient of two polynomials, whose errors add; Bessel functions
 /// and their like (codegen/math/bessel.h, normal.h) are products of several parts.

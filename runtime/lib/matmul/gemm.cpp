@@ -124,11 +124,13 @@ struct Tiling {
     const std::int64_t most = std::min(m * n * k / kMinTileWork, threads * kTilesAThread);
     if (threads == 1 || most < 2) return;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (std::int64_t down = 1; down <= most; ++down) {
-      const std::int64_t r = ceilDiv(ceilDiv(m, down), kRowStep) * kRowStep;
-      for (std::int64_t across = 1; down * across <= most; ++across) {
+    // More cuts than there are steps of a side give the same tiles again.
+    for (std::int64_t down = 1; down <= std::min(most, ceilDiv(m, kRowStep)); ++down) {
+      const std::int64_t r = ceilDiv(ceilDiv(m, down), kRowStep) * kRowStep, rowTiles = ceilDiv(m, r);
+      const std::int64_t mostAcross = std::min(most / down, ceilDiv(n, kColumnStep));
+      for (std::int64_t across = 1; across <= mostAcross; ++across) {
         const std::int64_t c = ceilDiv(ceilDiv(n, across), kColumnStep) * kColumnStep;
-        const std::int64_t turns = ceilDiv(ceilDiv(m, r) * ceilDiv(n, c), threads);
+        const std::int64_t turns = ceilDiv(rowTiles * ceilDiv(n, c), threads);
         const std::int64_t tile = r * (c + kPlaceWork) * k, panels = packed ? 0 : kPackWork * c * k;
         // A thread that is held up is waited for by a tile at most: by an eighth of one, in the mean.
         const auto time = [&](std::int64_t each) { return turns * each + each / 8; };
