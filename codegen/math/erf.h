@@ -108,21 +108,27 @@ Val<B> tailTimes(const NormalTail<B>& tail, const Val<B>& part) {
   return scaleDown(s + fma(s, tail.g, sl), tail.ki);
 }
 
-/// x Phi(x) to 2^-16 of float16, to 2^-13 of bfloat16, which they round away: the form of normalTail32, without what
-/// products lose.
+/// That of a half type, to 2^-16 of float16, to 2^-13 of bfloat16, which they round away, without what products lose.
 template <class B>
-Val<B> geluHalf(const Val<B>& x, DType dtype) {
+NormalTail<B> normalTailHalf(const Val<B>& a, DType dtype) {
   const bool coarse = dtype == DType::BFloat16;
-  Val<B> a = atMost(abs(x), 14.4f), v = inverse(a + 2.5) * a, t = v - 0x1.99999ap-2;
-  Val<B> p = coarse ? horner(t, {-0x1.a9752p-3, 0x1.308468p-3, 0x1.f71ecep-2, -0x1.f0135cp-1, 0x1.98dc38p-1})
+  Val<B> u = inverse(a + 2.5), v = u * a, t = v - 0x1.99999ap-2;
+  Val<B> w = coarse ? horner(t, {-0x1.a9752p-3, 0x1.308468p-3, 0x1.f71ecep-2, -0x1.f0135cp-1, 0x1.98dc38p-1})
                     : horner(t, {0x1.ad4d4cp-4, -0x1.8aef04p-4, -0x1.c44df4p-3, 0x1.590636p-3, 0x1.f6dcf6p-2,
                                  -0x1.f07c6p-1, 0x1.98de84p-1});
-  Val<B> s = v * p, h = a * a * -0.5;
+  Val<B> h = a * a * -0.5;
   auto [k, ki] = roundProduct(h, log2e(h));
   Val<B> r = fma(k, -0x1.62e43p-1, h);
   Val<B> q =
       coarse ? horner(r, {0x1.576dcap-3, 0x1.02271ep-1}) : horner(r, {0x1.5775aap-5, 0x1.5727b6p-3, 0x1.fffd24p-2});
-  return select(x >= 0, x, -0.0) - scaleDown(fma(s, fma(r * r, q, r), s), ki);
+  return {u, v, w, fma(r * r, q, r), ki};
+}
+/// x Phi(x) of a half type.
+template <class B>
+Val<B> geluHalf(const Val<B>& x, DType dtype) {
+  const NormalTail<B> tail = normalTailHalf(atMost(abs(x), 14.4f), dtype);
+  Val<B> s = tail.ratio * tail.w;
+  return select(x >= 0, x, -0.0) - scaleDown(fma(s, tail.g, s), tail.ki);
 }
 
 /// x Phi(x) = x/2 erfc(-x / sqrt(2)). gelu(-inf) is -0, its limit.
@@ -161,15 +167,16 @@ Val<B> normalCdf(const Val<B>& x) {
 inline constexpr double kNormalPeak = 0.39894228040143267794;
 
 /// Phi(x) + x phi(x), the derivative of gelu, NaN at infinities. The exponential of both is one in float32:
-/// e^(-a^2/2) (w / (a + 5/2) - c a) of a = |x|, or that from 1; to 2^-24 of 1, where it passes through 0 (x = -0.752).
+/// e^(-a^2/2) (w / (a + 5/2) - c a) of a = |x|, or that from 1; to 2^-24 of 1, where it passes through 0 (x = -0.752),
+/// and for half types to 2^-14 and 2^-18.
 template <class B>
-Val<B> geluSlope(const Val<B>& x) {
+Val<B> geluSlope(const Val<B>& x, DType dtype) {
   if (x.wide()) {
     Val<B> c = clampTo(x, -40, 40), h = c * c, l = fma(c, c, -h), e = exp(h * -0.5);
     return fma(x, 0, fma(c, fma(e * l, -0.5, e) * kNormalPeak, normalCdf(x)));
   }
   Val<B> a = atMost(abs(x), 15);
-  auto [inverse, ratio, w, g, ki] = normalTail32(a);
+  auto [inverse, ratio, w, g, ki] = isHalf(dtype) ? normalTailHalf(a, dtype) : normalTail32(a);
   Val<B> z = fma(a, -kNormalPeak, inverse * w), y = scaleDown(fma(z, g, z), ki);
   return fma(x, 0, select(x >= 0, 1 - y, y));
 }
@@ -189,8 +196,8 @@ typename B::V ndtr(B& b, typename B::V x) {
   return detail::normalCdf(detail::Val(b, x)).v;
 }
 template <class B>
-typename B::V gelu_slope(B& b, typename B::V x) {
-  return detail::geluSlope(detail::Val(b, x)).v;
+typename B::V gelu_slope(B& b, typename B::V x, DType dtype = DType::Float32) {
+  return detail::geluSlope(detail::Val(b, x), dtype).v;
 }
 
 }  // namespace tandem::math

@@ -350,7 +350,7 @@ def : Unary<"gelu_erf", "Float"> {
 // Its derivative, Phi(x) + x phi(x), whose own one is 2 phi(x) - x^2 phi(x), in an order in which nothing overflows.
 def : Unary<"gelu_slope", "Float"> {
   let forms = ["hidden"];
-  let body = [(gelu_slope $input)];
+  let body = [(gelu_slope $input, $dtype)];
   let derivative = [(mul $g, (sub (mul "0.79788456080286535588", (exp (mul "-0.5", (square $input)))),
                                   (mul $input, (mul $input, (mul "0.39894228040143267794",
                                                                  (exp (mul "-0.5", (square $input))))))))];
