@@ -15,7 +15,7 @@ from tandem import Tensor, nn
 devices.emulate()
 
 CUDA = "cuda"
-# Some of one element, some that fill no vector, two that are cut into pieces, and one that is launched by itself.
+# Some of one element, some that fill no vector, three that are cut into pieces.
 SIZES = [(1,), (), (3,), (64,), (5, 7), (64,), (1024,), (1025,), (130, 131), (20000,), (64,), (1 << 18,)]
 OPTIMIZERS = {
     "SGD": {"lr": 0.1},

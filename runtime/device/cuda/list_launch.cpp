@@ -1,6 +1,7 @@
-// One launch for a kernel of many short operands, as the parameters of an optimizer: a List kernel
+// One launch for a kernel of many operands, as the parameters of an optimizer: a List kernel
 // (runtime/kernel/kernel_signature.h), whose entries come as parameters of the launch, so that there is no table to
-// copy or to keep. Long operands, which fill the device by themselves, are launched one by one.
+// copy or to keep. Long operands are several entries of about the length of the others, so that the thread blocks of a
+// launch have about as much to do, and few blocks prepare what all elements need.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -13,25 +14,26 @@
 namespace tandem::cuda {
 namespace {
 
-/// Operands of so many elements take longer than a launch.
-constexpr std::int64_t kLong = std::int64_t{1} << 18;
-constexpr std::int64_t kLongRow = std::int64_t{1} << 16;  // of a reduction, which one thread block does
-/// Entries are cut into pieces of so many elements, which are whole vectors of any dtype, so that thread blocks of one
-/// launch have about as much to do.
+/// A reduction of so many elements, which one thread block does, takes longer than a launch.
+constexpr std::int64_t kLongRow = std::int64_t{1} << 16;
+/// Entries are of so many elements at least, or whole operands, and begin at multiples of that, where vectors of any
+/// dtype do. All operands are some kLaunches launches.
 constexpr std::int64_t kPiece = std::int64_t{1} << 14;
+constexpr std::int64_t kLaunches = 4;
 constexpr std::int64_t kElementsABlock = std::int64_t{4} * kElementThreads;
 
 /// Fills the parameters of launches, and launches where they are full.
 class ListLaunch {
  public:
   /// `listed` does what `kernel` does.
-  ListLaunch(const CudaKernel& kernel, const CudaKernel& listed, CudaStream& stream)
+  ListLaunch(const CudaKernel& kernel, const CudaKernel& listed, std::int64_t elements, CudaStream& stream)
       : kernel_(kernel), listed_(listed), stream_(stream), layout_(kernel.layout), list_(kernel.signature) {
     auto take = [&](const KernelOperand& operand) {
       steps_.push_back(operand.access == Access::Unit ? static_cast<std::int64_t>(itemSize(operand.dtype)) : 0);
     };
     for (const KernelOperand& input : kernel.signature.inputs) take(input);
     for (const KernelOutput& output : kernel.signature.outputs) take(output.operand);
+    piece_ = std::max(kPiece, elements / (kLaunches * static_cast<std::int64_t>(list_.mostEntries())));
   }
 
   void add(const std::int64_t* args) {
@@ -41,7 +43,9 @@ class ListLaunch {
       launch();
       std::copy_n(scalars, layout_.scalars, at_.begin());
     }
-    const std::int64_t piece = kernel_.byRows ? n : kPiece;
+    // Pieces of one operand are alike.
+    const std::int64_t pieces = kernel_.byRows ? 1 : std::max((n + piece_ - 1) / piece_, std::int64_t{1});
+    const std::int64_t piece = pieces == 1 ? n : (n / pieces + kPiece - 1) / kPiece * kPiece;
     std::int64_t first = 0;
     do {
       if (entries_ == list_.mostEntries()) launch();
@@ -90,6 +94,7 @@ class ListLaunch {
   const ListLayout list_;
   SmallVector<std::int64_t, 16> steps_;  // bytes of an element, 0 for operands of one
   std::array<std::int64_t, ListLayout::kSize> at_{};
+  std::int64_t piece_;  // elements of an entry, about
   std::size_t entries_ = 0;
   std::int64_t longest_ = 0;
 };
@@ -99,15 +104,20 @@ class ListLaunch {
 void launchList(const CudaKernel& kernel, std::span<const std::int64_t> args, CudaStream& stream) {
   stream.gpu().use();
   const std::size_t width = kernel.layout.size();
-  const std::int64_t most = kernel.byRows ? kLongRow : kLong;
-  const auto isShort = [&](const std::int64_t* block) { return block[kernel.layout.innerSize()] < most; };
-  std::size_t shortOnes = 0;
-  for (std::size_t at = 0; at < args.size(); at += width) shortOnes += isShort(&args[at]) ? 1 : 0;
-  const CudaKernel* const listed = shortOnes > 1 ? kernel.listed() : nullptr;
+  const auto length = [&](const std::int64_t* block) { return block[kernel.layout.innerSize()]; };
+  const auto isListed = [&](const std::int64_t* block) { return !kernel.byRows || length(block) < kLongRow; };
+  std::size_t count = 0;
+  std::int64_t elements = 0;
+  for (std::size_t at = 0; at < args.size(); at += width) {
+    if (!isListed(&args[at])) continue;
+    ++count;
+    elements += length(&args[at]);
+  }
+  const CudaKernel* const listed = count > 1 ? kernel.listed() : nullptr;
   std::optional<ListLaunch> list;
-  if (listed != nullptr) list.emplace(kernel, *listed, stream);
+  if (listed != nullptr) list.emplace(kernel, *listed, elements, stream);
   for (; !args.empty(); args = args.subspan(width)) {
-    if (list && isShort(args.data()))
+    if (list && isListed(args.data()))
       list->add(args.data());
     else
       launchKernel(kernel, args.data(), wholeSpace(KernelKind::Row, kernel.layout, args.data()), stream);
