@@ -30,7 +30,7 @@ class PrintKernels : public mlir::PassWrapper<PrintKernels, tandem::passes::Func
     tandem::codegen::KernelContext context;
     for (const tandem::KernelSignature& kernel : plan.kernels) {
       if (cuda_) {
-        llvm::outs() << tandem::codegen::cuda::kernelText(kernel, "kernel");
+        llvm::outs() << tandem::codegen::cuda::kernelText(kernel, "kernel", {});
         continue;
       }
       llvm::LLVMContext llvm;

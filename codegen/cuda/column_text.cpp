@@ -10,6 +10,9 @@ namespace tandem::codegen::cuda {
 
 namespace {
 
+/// Statements of a body that costs next to nothing.
+constexpr std::size_t kCheapest = 6;
+
 class ColumnLoops {
  public:
   explicit ColumnLoops(KernelText& kernel)
@@ -33,6 +36,22 @@ class ColumnLoops {
   }
 
  private:
+  /// Rows that a thread has on their way at once: bodies that do little wait for memory alone.
+  int unrolled(int stage, const std::vector<std::size_t>& ids) {
+    const TextBuilder before = b_;
+    enterRow(stage);
+    const std::size_t cost = k_.cost(ids);
+    b_ = before;
+    if (cost > kCheapest) return 8;
+    return k_.readsWide(ids) ? 16 : 32;
+  }
+  void enterRow(int stage) {
+    k_.enterRow(outer_, "r");
+    b_.statement("const long long base = (row * rows + r) * n");
+    k_.setIndexBase("base");
+    for (int s = 0; s <= stage; ++s) k_.computeUniform(s);
+  }
+
   void writeReductions(int stage) {
     std::vector<Running> running = reductionsOf(k_, stage);
     std::vector<std::size_t> targets;
@@ -46,12 +65,9 @@ class ColumnLoops {
     b_.open("for (long long block = 0; block < blocks; ++block)");
     for (Running& r : running) r.lanes = b_.variable(r.combiner.type(), identity(b_, r.combiner).code).code;
     b_.statement(strcat("const long long to = here ? least(rows, (block + 1) * ", block_, ") : 0"));
-    b_.line("#pragma unroll 8");
+    b_.line(strcat("#pragma unroll ", unrolled(stage, ids)));
     b_.open(strcat("for (long long r = block * ", block_, " + lane; r < to; r += ", lanes_, ")"));
-    k_.enterRow(outer_, "r");
-    b_.statement("const long long base = (row * rows + r) * n");
-    k_.setIndexBase("base");
-    for (int s = 0; s <= stage; ++s) k_.computeUniform(s);
+    enterRow(stage);
     k_.computeAt("i", ids);
     for (const Running& r : running)
       b_.assign(r.lanes,

@@ -1,6 +1,7 @@
 // The KernelCompiler of GPUs: a signature becomes CUDA C++ text, which NVRTC compiles. Any thread may call.
 #pragma once
 
+#include "codegen/cuda/kernel_text.h"
 #include "runtime/kernel/kernel_compiler.h"
 
 namespace tandem::codegen::cuda {
@@ -17,6 +18,6 @@ class CudaCompiler : public KernelCompiler {
 };
 
 /// The text that `compile` compiles: the prelude and the kernel.
-std::string wholeText(const KernelSignature& signature, const std::string& symbol);
+std::string wholeText(const KernelSignature& signature, const std::string& symbol, const Tries& tries);
 
 }  // namespace tandem::codegen::cuda

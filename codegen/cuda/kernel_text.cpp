@@ -1,9 +1,12 @@
 #include "codegen/cuda/kernel_text.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "codegen/cuda/bodies.h"
 #include "runtime/base/error.h"
+#include "runtime/device/cuda/kept_rows.h"
 #include "runtime/device/cuda/launch_shape.h"
 
 namespace tandem::codegen::cuda {
@@ -28,13 +31,59 @@ const char* typeInMemory(DType t) {
 
 }  // namespace
 
-std::string kernelText(const KernelSignature& signature, const std::string& symbol) {
-  KernelText kernel(signature, symbol);
+namespace {
+
+/// Of more operands than these the first bounds are not worth trying: each has an address, and elements on their way.
+constexpr std::size_t kSeveral = 5;
+constexpr std::size_t kMany = 12;
+/// The bounds to try of a function, most blocks first.
+std::span<const int> bounds(const KernelSignature& s, Entry entry) {
+  static constexpr int kElements[] = {8, 5, 1};
+  static constexpr int kOfSeveral[] = {5, 1};
+  static constexpr int kRows[] = {2, 1};
+  static constexpr int kLists[] = {5, 4, 1};
+  static constexpr int kBrief[] = {5, 3, 1};
+  static constexpr int kOne[] = {1};
+  if (entry == Entry::Brief) return kBrief;
+  if (s.kind == KernelKind::Column || s.kind == KernelKind::Short) return kOne;
+  if (s.kind == KernelKind::List) return kLists;
+  if (tandem::cuda::isByRows(s)) return kRows;
+  const std::size_t operands = s.inputs.size() + s.outputs.size();
+  if (operands > kMany) return kOne;
+  return operands > kSeveral ? std::span<const int>(kOfSeveral) : kElements;
+}
+
+unsigned threadsOf(const KernelSignature& s, Entry entry) {
+  return entry == Entry::Brief ? 32 * tandem::cuda::kBriefRows : tandem::cuda::mostThreads(s);
+}
+
+}  // namespace
+
+std::string entryName(const std::string& symbol, Entry entry) {
+  return entry == Entry::Brief ? symbol + tandem::cuda::kBriefSuffix : symbol;
+}
+
+bool Tries::next(const KernelSignature& signature, Entry entry) {
+  std::size_t& at = of[static_cast<std::size_t>(entry)];
+  if (at + 1 == bounds(signature, entry).size()) return false;
+  ++at;
+  return true;
+}
+
+Tries Tries::last(const KernelSignature& signature) {
+  Tries tries;
+  for (const Entry entry : {Entry::Whole, Entry::Brief})
+    tries.of[static_cast<std::size_t>(entry)] = bounds(signature, entry).size() - 1;
+  return tries;
+}
+
+std::string kernelText(const KernelSignature& signature, const std::string& symbol, const Tries& tries) {
+  KernelText kernel(signature, symbol, tries);
   switch (signature.kind) {
   case KernelKind::Row:
   case KernelKind::Partial:
   case KernelKind::List:
-    writeRowLoops(kernel);
+    tandem::cuda::isByRows(signature) ? writeRowLoops(kernel) : writeElementLoops(kernel);
     break;
   case KernelKind::Column:
     writeColumnLoops(kernel);
@@ -91,15 +140,20 @@ void halveLanes(TextBuilder& b, const Combiner& combiner, int lanes, const std::
   b.close();
 }
 
-KernelText::KernelText(const KernelSignature& signature, const std::string& symbol)
-    : signature(signature), schedule(signature), layout(signature), bases_(layout.operands),
-      frames_(signature.inputs.size()), carried_(schedule.numValues()), values_(schedule.numValues()) {
+KernelText::KernelText(const KernelSignature& signature, std::string symbol, const Tries& tries)
+    : signature(signature), schedule(signature), layout(signature), symbol_(std::move(symbol)), tries_(tries),
+      bases_(layout.operands), frames_(signature.inputs.size()), carried_(schedule.numValues()),
+      values_(schedule.numValues()) {
   b.line("// " + signature.text());
   const std::size_t size = signature.kind == KernelKind::List ? ListLayout::kSize : layout.size();
   b.statement(strcat("struct Args { long long at[", std::max<std::size_t>(size, 1), "]; }"));
-  // The least number of blocks a multiprocessor: without it NVRTC spills registers for more.
-  b.open(strcat("extern \"C\" __global__ void __launch_bounds__(", tandem::cuda::mostThreads(signature), ", 1) ",
-                symbol, "(const __grid_constant__ Args args, long long begin, long long end)"));
+  openFunction(Entry::Whole);
+}
+
+void KernelText::openFunction(Entry entry) {
+  b.open(strcat("extern \"C\" __global__ void __launch_bounds__(", threadsOf(signature, entry), ", ",
+                bounds(signature, entry)[tries_.of[static_cast<std::size_t>(entry)]], ") ", entryName(symbol_, entry),
+                "(const __grid_constant__ Args args, long long begin, long long end)"));
   if (signature.kind == KernelKind::List) {
     enterEntry();
     return;
@@ -108,6 +162,11 @@ KernelText::KernelText(const KernelSignature& signature, const std::string& symb
   b.statement("const long long n = " + argument(layout.innerSize()));
   for (std::size_t j = 0; j < layout.scalars; ++j) readScalar(j, layout.scalar(j));
   computeConstants();
+}
+
+void KernelText::nextFunction(Entry entry) {
+  b.close();
+  openFunction(entry);
 }
 
 void KernelText::enterEntry() {
@@ -160,7 +219,7 @@ KernelText::Names KernelText::splitOuter(const std::string& linear) {
       break;
     }
     const std::string size = argument(layout.outerSize(d));
-    const std::string quotient = b.number(strcat("divide(", rest, ", ", size, ")"));
+    const std::string quotient = b.number(this->quotient(rest, size));
     indices[static_cast<std::size_t>(d)] = b.number(strcat(rest, " - ", quotient, " * ", size));
     rest = quotient;
   }
@@ -180,7 +239,7 @@ std::string KernelText::offset(std::size_t k, const Names& outer, const std::str
     if (layout.reducedRank > 1) rest = b.number(strcat(reduced, " + ", argument(layout.firstReduced())));
     for (int d = layout.reducedRank; d-- > 1;) {
       const std::string size = argument(layout.reducedDim(d));
-      const std::string quotient = b.number(strcat("divide(", rest, ", ", size, ")"));
+      const std::string quotient = b.number(this->quotient(rest, size));
       move(strcat("(", rest, " - ", quotient, " * ", size, ")"), argument(layout.reducedStride(k, d)));
       rest = quotient;
     }
@@ -193,7 +252,7 @@ void KernelText::enterRow(const Names& outer, const std::string& reduced) {
   carried_.assign(carried_.size(), "");
   std::size_t frames = 0;
   for (std::size_t k = 0; k < signature.inputs.size(); ++k) {
-    const bool framed = operand(k).access == Access::Framed;
+    const bool framed = isFramed(k);
     const std::size_t frame = layout.frame(framed ? frames++ : 0);
     if (!schedule.value(k).needed) continue;
     const std::string at = offset(k, outer, reduced);
@@ -298,7 +357,7 @@ const char* KernelText::typeThere(std::size_t id) const {
 
 std::string KernelText::elementThere(std::size_t id, const std::string& i) {
   if (id >= signature.inputs.size()) return strcat(carried_[id], "[", i, "]");
-  return operand(id).access == Access::Framed ? "(" + framedElement(id, i) + ")" : place(id, i);
+  return isFramed(id) ? "(" + framedElement(id, i) + ")" : place(id, i);
 }
 
 Text KernelText::valueOf(std::size_t id, const std::string& element) {
@@ -384,7 +443,7 @@ int KernelText::widthOf(const std::vector<Place>& places) {
   };
   auto takeOperand = [&](std::size_t k, std::size_t& of) {
     take(itemSize(operand(k).dtype), of);
-    whole = whole && isUnit(k);
+    whole = whole && (isUnit(k) || isFramed(k));
   };
   for (std::size_t id : ids) {
     if (id < signature.inputs.size())
@@ -424,6 +483,35 @@ std::size_t KernelText::cost(const std::vector<std::size_t>& ids) {
   return count;
 }
 
+std::string KernelText::startWhole(const std::vector<std::size_t>& ids, const std::vector<Place>& places,
+                                   const std::string& count, int width) {
+  std::string whole = strcat(count, " == ", width);
+  auto demand = [&](const std::string& row) { whole += strcat(" && aligned<", width, ">(", row, ")"); };
+  for (std::size_t id : ids)
+    if (isRead(id) && !isFramed(id)) demand(rowThere(id));
+  for (const Place& place : places) demand(place.row);
+  std::string name = b.fresh("whole");
+  b.statement(strcat("const bool ", name, " = ", whole));
+  return name;
+}
+
+KernelText::Arrays KernelText::readWide(const std::vector<std::size_t>& ids, const std::string& i,
+                                        const std::string& count, const std::string& whole, int width) {
+  Arrays arrays = declareArrays(ids, width);
+  for (std::size_t id : ids) {
+    if (!isRead(id)) continue;
+    if (isFramed(id)) {
+      const Frame& frame = frames_[id];
+      b.statement(strcat("loadFramed<", width, ">(", arrays[id], ", ", name(id), ", ", frame.place, " + ", i, ", ",
+                         frame.count, ", ", frame.elsewhere, ")"));
+    } else {
+      b.statement(
+          strcat("load<", width, ">(", arrays[id], ", ", rowThere(id), " + ", i, ", ", count, ", ", whole, ")"));
+    }
+  }
+  return arrays;
+}
+
 void KernelText::computeInto(const std::vector<Place>& places, const std::string& i, const std::string& count,
                              int width) {
   const std::vector<std::size_t> ids = behind(places);
@@ -441,20 +529,8 @@ void KernelText::computeInto(const std::vector<Place>& places, const std::string
     return;
   }
   // Through arrays in registers: all loads before the body, all stores behind it.
-  std::vector<std::size_t> read;
-  for (std::size_t id : ids) {
-    if (isRead(id)) read.push_back(id);
-  }
-  std::string whole = strcat(count, " == ", width);
-  auto row = [&](std::size_t id) { return id < signature.inputs.size() ? bases_[id] : carried_[id]; };
-  auto demand = [&](const std::string& row) { whole += strcat(" && aligned<", width, ">(", row, ")"); };
-  for (std::size_t id : read) demand(row(id));
-  for (const Place& place : places) demand(place.row);
-  const std::string isWhole = b.fresh("whole");
-  b.statement(strcat("const bool ", isWhole, " = ", whole));
-  const Arrays arrays = declareArrays(ids, width);
-  for (std::size_t id : read)
-    b.statement(strcat("load<", width, ">(", arrays[id], ", ", row(id), " + ", i, ", ", count, ", ", isWhole, ")"));
+  const std::string isWhole = startWhole(ids, places, count, width);
+  const Arrays arrays = readWide(ids, i, count, isWhole, width);
   Names written(places.size());
   for (std::size_t j = 0; j < places.size(); ++j) {
     written[j] = b.fresh("y");

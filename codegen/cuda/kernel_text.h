@@ -1,5 +1,6 @@
 // The text of a kernel around its loops: arguments, the addresses of its operands, loads, stores, and the computation
-// of the body's values at a point. row_text.cpp, column_text.cpp and across_text.cpp write the loops on it.
+// of the body's values at a point. element_text.cpp, row_text.cpp, column_text.cpp and across_text.cpp write the loops
+// on it.
 //
 //   extern "C" __global__ void SYMBOL(const __grid_constant__ Args args, long long begin, long long end)
 //
@@ -15,6 +16,7 @@
 //   List                                      as the kernel of an entry, and entries along the grid's y
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,13 +28,32 @@
 
 namespace tandem::codegen::cuda {
 
+/// The functions of a kernel: its own, and of a kernel that keeps rows (runtime/device/cuda/kept_rows.h) one for brief
+/// rows, which stay in registers.
+enum class Entry : std::uint8_t { Whole, Brief };
+/// The name of one.
+std::string entryName(const std::string& symbol, Entry entry);
+
+/// How many blocks of a function a multiprocessor is to hold at least, which bounds the registers of a thread. Many
+/// threads hide the waiting for memory, but registers that spill cost more than that: there are several bounds to try
+/// for each function, one after the other.
+struct Tries {
+  std::array<std::size_t, 2> of{};  // by Entry
+  /// Goes on with a function; false where there is no other bound.
+  bool next(const KernelSignature& signature, Entry entry);
+  /// The last of each, which bounds nothing.
+  static Tries last(const KernelSignature& signature);
+};
+
 /// The whole text of a kernel, without the prelude.
-std::string kernelText(const KernelSignature& signature, const std::string& symbol);
+std::string kernelText(const KernelSignature& signature, const std::string& symbol, const Tries& tries);
 
 class KernelText {
  public:
   /// Opens the function; what is written next stands in its body.
-  KernelText(const KernelSignature& signature, const std::string& symbol);
+  KernelText(const KernelSignature& signature, std::string symbol, const Tries& tries);
+  /// Closes it, and opens another one.
+  void nextFunction(Entry entry);
   /// Closes it: the text.
   std::string finish();
 
@@ -43,9 +64,19 @@ class KernelText {
   [[nodiscard]] const KernelOperand& operand(std::size_t k) const;
   /// Is operand k, an input or output that moves with the inner index, contiguous along it?
   [[nodiscard]] bool isUnit(std::size_t k) const { return operand(k).access == Access::Unit; }
+  /// Is a value an input that lies in a frame?
+  [[nodiscard]] bool isFramed(std::size_t id) const {
+    return id < signature.inputs.size() && operand(id).access == Access::Framed;
+  }
 
   /// The outer indices of a linear one.
   Names splitOuter(const std::string& linear);
+  /// Are numbers of the space known to be below 2^32 from here on?
+  void countShort(bool isShort) { divide_ = isShort ? "divideShort(" : "divide("; }
+  /// a / b of such numbers.
+  [[nodiscard]] std::string quotient(const std::string& a, const std::string& b) const {
+    return divide_ + a + ", " + b + ")";
+  }
   /// Sets where inputs are read and outputs written from here on, and loads the row-uniform inputs. `reduced` (Column)
   /// is empty for none.
   void enterRow(const Names& outer, const std::string& reduced);
@@ -110,6 +141,7 @@ class KernelText {
   TextBuilder b;
 
  private:
+  void openFunction(Entry entry);
   /// Of a List kernel: opens the loop over entries, in which `begin`, `end` and `n` are those of one.
   void enterEntry();
   void readPointer(std::size_t k, const std::string& from);
@@ -123,6 +155,9 @@ class KernelText {
   /// What elements of a value that is read are where they lie, and one of them.
   [[nodiscard]] const char* typeThere(std::size_t id) const;
   std::string elementThere(std::size_t id, const std::string& i);
+  [[nodiscard]] const std::string& rowThere(std::size_t id) const {
+    return id < signature.inputs.size() ? bases_[id] : carried_[id];
+  }
   Text valueOf(std::size_t id, const std::string& element);
   /// Where the elements of a row of a value go: an output's, or an array of their own.
   struct Place {
@@ -134,9 +169,17 @@ class KernelText {
   std::vector<Place> placesOf(const std::vector<std::size_t>& outputs) const;
   std::vector<std::size_t> behind(const std::vector<Place>& places) const;
   int widthOf(const std::vector<Place>& places);
+  /// Declares and names whether whole vectors can be read of `ids` and written to `places`; reads those of `ids`.
+  std::string startWhole(const std::vector<std::size_t>& ids, const std::vector<Place>& places,
+                         const std::string& count, int width);
+  Arrays readWide(const std::vector<std::size_t>& ids, const std::string& i, const std::string& count,
+                  const std::string& whole, int width);
   void computeInto(const std::vector<Place>& places, const std::string& i, const std::string& count, int width);
 
+  const std::string symbol_;
+  const Tries tries_;
   std::string indexBase_;
+  std::string divide_ = "divide(";
   std::vector<std::string> bases_;  // of operands, where the row is
   struct Frame {
     std::string place, count, elsewhere;
@@ -168,7 +211,8 @@ Text ofNothing(TextBuilder& b, const Combiner& combiner);
 void halveLanes(TextBuilder& b, const Combiner& combiner, int lanes, const std::string& memory, int width,
                 const std::string& from, const std::string& to);
 
-/// Write the loops of a Row or Partial, a Column, and a Short kernel.
+/// Write the loops of kernels of elements, a Row or Partial, a Column, and a Short kernel.
+void writeElementLoops(KernelText& kernel);
 void writeRowLoops(KernelText& kernel);
 void writeColumnLoops(KernelText& kernel);
 void writeAcrossLoops(KernelText& kernel);

@@ -1,6 +1,7 @@
 #include "codegen/cuda/nvrtc.h"
 
 #include <array>
+#include <cstdlib>
 #include <vector>
 
 #include "codegen/cuda/nvrtc_functions.h"
@@ -75,7 +76,15 @@ std::string nvrtcVersion() {
   return strcat(major, ".", minor);
 }
 
-Compiled compileCuda(const std::string& text, const std::string& name, const std::string& architecture, bool verbose) {
+// "Function properties for NAME", and behind it "0 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads".
+int Compiled::spilled(const std::string& function) const {
+  const std::size_t from = log.find("Function properties for " + function + "\n");
+  const std::size_t behind = from == std::string::npos ? from : log.find(" bytes spill stores", from);
+  if (behind == std::string::npos) return 0;
+  return std::atoi(log.c_str() + log.rfind(' ', behind - 1) + 1);
+}
+
+Compiled compileCuda(const std::string& text, const std::string& name, const std::string& architecture) {
   if (!nvrtc().missing.empty())
     fail<Error>(
         "kernels for ", architecture, " are compiled by NVRTC, which cannot be opened (", nvrtc().missing,
@@ -85,8 +94,8 @@ Compiled compileCuda(const std::string& text, const std::string& name, const std
                                    "--fmad=false",
                                    "--ftz=false",
                                    "--prec-div=true",
-                                   "--prec-sqrt=true"};
-  if (verbose) options.emplace_back("--ptxas-options=-v");
+                                   "--prec-sqrt=true",
+                                   "--ptxas-options=-v"};
   Compilation compilation(text, name);
   const bool good = compilation.compile(options);
   Compiled compiled{"", compilation.log()};

@@ -11,12 +11,13 @@ namespace tandem::codegen::cuda {
 struct Compiled {
   std::string code;  // a cubin for `sm_90`, PTX for `compute_90`
   std::string log;
+  /// The bytes of registers of a function that spill, of a thread; 0 where that is not known, as of PTX.
+  [[nodiscard]] int spilled(const std::string& function) const;
 };
 /// Compiles a text for an architecture, with what keeps the bits: no contraction, IEEE division and square root,
-/// nothing flushed to zero. `verbose` asks for registers and spills in the log. InternalError with the log where it has
-/// errors; Error where there is no NVRTC, naming it and how to get it.
-Compiled compileCuda(const std::string& text, const std::string& name, const std::string& architecture,
-                     bool verbose = false);
+/// nothing flushed to zero. InternalError with the log where it has errors; Error where there is no NVRTC, naming it
+/// and how to get it.
+Compiled compileCuda(const std::string& text, const std::string& name, const std::string& architecture);
 /// `13.0`, or empty where there is none.
 std::string nvrtcVersion();
 

@@ -102,6 +102,9 @@ static __device__ inline float minimum(float a, float b) {
 static __device__ inline long long divide(long long a, long long b) {
   return ((a | b) >> 32) == 0 ? (long long)((unsigned)a / (unsigned)b) : a / b;
 }
+static __device__ inline long long divideShort(long long a, long long b) {  // both are known to be below 2^32
+  return (long long)((unsigned)a / (unsigned)b);
+}
 static __device__ inline long long least(long long a, long long b) { return a < b ? a : b; }
 static __device__ inline int least(int a, int b) { return a < b ? a : b; }
 static __device__ inline long long least(long long a, int b) { return a < b ? a : b; }
@@ -111,6 +114,10 @@ static __device__ inline long long least(long long a, int b) { return a < b ? a 
 template <class T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T at[N]; };
 template <int N, class T>
+static __device__ inline bool aligned(const T* p) {
+  return ((unsigned long long)p & ((sizeof(T) * N < 16 ? sizeof(T) * N : 16) - 1)) == 0;
+}
+template <int N, class T>
 static __device__ inline void load(T (&to)[N], const T* from, long long count, bool whole) {
   if (whole) {
     const Pack<T, N> all = *(const Pack<T, N>*)from;
@@ -119,6 +126,19 @@ static __device__ inline void load(T (&to)[N], const T* from, long long count, b
   } else {
 #pragma unroll
     for (int e = 0; e < N; ++e) to[e] = e < count ? from[e] : T();
+  }
+}
+// N elements from `at` on of what stands in a frame of `size` elements, beside which all are `elsewhere`.
+template <int N, class T>
+static __device__ inline void loadFramed(T (&to)[N], const T* from, long long at, long long size, T elsewhere) {
+  if (at >= 0 && at + N <= size && aligned<N>(from + at)) {
+    load<N>(to, from + at, N, true);
+  } else if (at + N <= 0 || at >= size) {
+#pragma unroll
+    for (int e = 0; e < N; ++e) to[e] = elsewhere;
+  } else {
+#pragma unroll
+    for (int e = 0; e < N; ++e) to[e] = at + e >= 0 && at + e < size ? from[at + e] : elsewhere;
   }
 }
 template <int N, class T>
@@ -133,10 +153,6 @@ static __device__ inline void store(const T (&from)[N], T* to, long long count, 
     for (int e = 0; e < N; ++e)
       if (e < count) to[e] = from[e];
   }
-}
-template <int N, class T>
-static __device__ inline bool aligned(const T* p) {
-  return ((unsigned long long)p & ((sizeof(T) * N < 16 ? sizeof(T) * N : 16) - 1)) == 0;
 }
 
 // Shared memory that a launch gives on top of what a kernel has: bytes. What the kernel of a row keeps there is copied

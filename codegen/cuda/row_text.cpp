@@ -1,12 +1,13 @@
-// Loops of Row and Partial kernels, in the order of the trailing class (codegen/cpu/row_kernel.cpp says which): its 32
-// lanes are those of a warp, a block of 4096 elements is a warp's work, and lanes combine by shuffles. The warps of a
-// row take its blocks in rounds of 32, whose partial results they exchange through shared memory; every warp then does
-// levels 2 and 3 for itself, so that all have the result.
+// Loops of Partial kernels and of Row kernels that reduce or store one element a row, in the order of the trailing
+// class (codegen/cpu/row_kernel.cpp says which): its 32 lanes are those of a warp, a block of 4096 elements is a warp's
+// work, and lanes combine by shuffles. The warps of a row take its blocks in rounds of 32, whose partial results they
+// exchange through shared memory; every warp then does levels 2 and 3 for itself, so that all have the result.
 //
-// Of rows that several passes read there are three texts in a kernel: of short ones, whose elements stay in registers,
-// of those that find room in shared memory (runtime/device/cuda/kept_rows.h), which all threads bring there at first,
-// and of others, which each pass reads. Elementwise work is done by all threads of a row, and what is dear is done
-// once: before the one warp of a block adds up such values they are written where what they are made of was.
+// Of rows that several passes read there are several texts (runtime/device/cuda/kept_rows.h): of those that find room
+// in shared memory, which all threads bring there at first, and of others, which each pass reads, and functions of
+// their own for short ones, whose elements stay in registers. Elementwise work is done by all threads of a row, and
+// what is dear is done once: before the one warp of a block adds up such values they are written where what they are
+// made of was.
 //
 // The greatest of float32 numbers is found by an instruction, for which +0 is greater than -0. For the order of the
 // lanes the zero that comes first is: where the result is a zero it is found again, by comparisons.
@@ -27,69 +28,25 @@ namespace {
 /// Of bodies of so few statements several elements are on their way at once: they wait for memory.
 constexpr std::size_t kCheapBody = 60;
 constexpr std::size_t kCheapest = 6;
-/// What is the same for all elements and takes more statements than this is computed once in a block.
-constexpr std::size_t kDearAhead = 100;
 /// Greatest and least values of what takes more statements than this are found by comparisons at once.
 constexpr std::size_t kDearAgain = 20;
-/// What takes so many statements is kept rather than computed again, where its operands are kept.
+/// What takes so many statements is kept rather than computed again, where its operands are kept; fewer are enough
+/// where several rows become one.
 constexpr std::size_t kWorthCarrying = 12;
+constexpr std::size_t kWorthMerging = 3;
 
 class RowLoops {
  public:
   explicit RowLoops(KernelText& kernel) : k_(kernel), b_(kernel.b), schedule_(kernel.schedule) {}
 
   void write() {
-    const KernelSignature& s = k_.signature;
-    if (s.kind == KernelKind::Partial) return writePartial();
-    if (s.outerRank == 0) return writeElements();
+    if (k_.signature.kind == KernelKind::Partial) return writePartial();
     bool reduces = false;
     for (int stage = 0; stage < schedule_.stages(); ++stage) reduces = reduces || !schedule_.reductions(stage).empty();
-    tandem::cuda::isByRows(s) ? writeRows(reduces) : writeChunks();
+    writeRows(reduces);
   }
 
  private:
-  void writeElements() {
-    TANDEM_CHECK(schedule_.stages() == 1 && schedule_.reductions(0).empty(),
-                 "a reduction in a kernel without rows: ", k_.signature.text());
-    b_.startAhead();
-    k_.enterRow({}, "");
-    k_.computeUniform(0);
-    const std::vector<std::size_t> outputs = schedule_.outputs(0);
-    const int width = k_.widthFor(outputs);
-    b_.statement("const long long threads = (long long)gridDim.x * blockDim.x");
-    b_.open(strcat("for (long long i = begin + ((long long)blockIdx.x * blockDim.x + threadIdx.x) * ", width,
-                   "; i < end; i += threads * ", width, ")"));
-    b_.statement(strcat("const long long count = least(end - i, ", width, ")"));
-    k_.computeAndStore(outputs, "i", "count", width);
-    b_.close();
-    const bool isDear = b_.statementsAhead() > kDearAhead;
-    const auto shared =
-        k_.signature.kind == KernelKind::List ? TextBuilder::Ahead::Repeated : TextBuilder::Ahead::Shared;
-    b_.endAhead(isDear ? shared : TextBuilder::Ahead::Each);
-  }
-
-  /// Rows without reductions: every thread takes a chunk of one.
-  void writeChunks() {
-    const std::vector<std::size_t> outputs = schedule_.outputs(schedule_.storeStage());
-    const int width = widthInRow(outputs);
-    b_.statement(strcat("const long long chunks = (n + ", width - 1, ") / ", width));
-    b_.statement("const long long threads = (long long)gridDim.x * blockDim.x");
-    b_.open(
-        "for (long long unit = begin * chunks + (long long)blockIdx.x * blockDim.x + threadIdx.x; unit < end * chunks; "
-        "unit += threads)");
-    b_.statement("const long long row = divide(unit, chunks)");
-    b_.statement(strcat("const long long i = (unit - row * chunks) * ", width));
-    b_.statement(strcat("const long long count = least(n - i, ", width, ")"));
-    k_.enterRow(k_.splitOuter("row"), "");
-    b_.statement("const long long base = row * n");
-    k_.setIndexBase("base");
-    for (int stage = 0; stage < schedule_.stages(); ++stage) k_.computeUniform(stage);
-    b_.startAhead();
-    k_.computeAndStore(outputs, "i", "count", width);
-    b_.endAhead(TextBuilder::Ahead::Each);
-    b_.close();
-  }
-
   /// Rows with reductions, or with one element of an output each.
   void writeRows(bool reduces) {
     declareRows();
@@ -106,17 +63,25 @@ class RowLoops {
     declareAreas();
     std::string condition = "given != 0";
     for (const std::string& moves : carrying_) condition += " && " + moves;
+    const bool hasRooms = std::ranges::any_of(kept_, [](const auto& kept) { return kept.room > 0; });
+    if (hasRooms) condition += " && roomy";
     b_.open(strcat("if (", condition, ")"));
     writeEachRow(reduces);
     b_.close();
-    where_ = Where::Registers;
-    b_.open(strcat("else if (n <= ", tandem::cuda::kShortestKept - 1, ")"));
-    writeEachRow(reduces);
-    b_.close();
+    if (hasRooms) {
+      carries_ = false;
+      b_.open("else if (given != 0)");
+      writeEachRow(reduces);
+      b_.close();
+    }
     where_ = Where::Memory;
     b_.open("else");
     writeEachRow(reduces);
     b_.close();
+    where_ = Where::Registers;
+    k_.nextFunction(Entry::Brief);
+    declareRows();
+    writeEachRow(reduces);
   }
 
   void writeEachRow(bool reduces) {
@@ -132,7 +97,7 @@ class RowLoops {
       if (where_ == Where::Registers) {
         writeInRegisters(stage);
       } else if (!schedule_.reductions(stage).empty()) {
-        if (where_ == Where::Shared) carryOn(stage);
+        if (where_ == Where::Shared && carries_) carryOn(stage);
         writeReductions(stage);
       } else if (stage == schedule_.storeStage()) {
         writePass(stage);
@@ -162,7 +127,8 @@ class RowLoops {
     areas_.clear();
     b_.statement("extern __shared__ __align__(16) unsigned char shared[]");
     b_.statement("const unsigned given = dynamicShared()");
-    b_.statement("unsigned char* area = shared + given / blockDim.y * threadIdx.y");
+    b_.statement("const unsigned own = given / blockDim.y");
+    b_.statement("unsigned char* area = shared + own * threadIdx.y");
     for (const tandem::cuda::KeptInput& kept : kept_) {
       const std::size_t k = kept.input;
       Area area{k, b_.fresh("moves"), b_.fresh("kept"), ""};
@@ -172,13 +138,18 @@ class RowLoops {
       b_.statement(strcat("const bool ", area.moves, " = given != 0 && (", strides, ") != 0"));
       b_.statement(strcat(k_.memoryType(k), "* const ", area.row, " = (", k_.memoryType(k), "*)area"));
       b_.line(strcat("if (", area.moves, ") area += (n * ", kept.bytes, " + 15) / 16 * 16;"));
-      if (kept.room > 0) {
-        area.room = b_.fresh("room");
-        b_.statement(strcat("unsigned char* const ", area.room, " = area"));
-        b_.line(strcat("if (", area.moves, ") area += (n * ", kept.room, " + 15) / 16 * 16;"));
-      }
       areas_.push_back(std::move(area));
     }
+    // Rooms behind the rows: where not all have place, the rows alone are there.
+    bool hasRooms = false;
+    for (std::size_t a = 0; a < areas_.size(); ++a) {
+      if (kept_[a].room == 0) continue;
+      hasRooms = true;
+      areas_[a].room = b_.fresh("room");
+      b_.statement(strcat("unsigned char* const ", areas_[a].room, " = area"));
+      b_.line(strcat("if (", areas_[a].moves, ") area += (n * ", kept_[a].room, " + 15) / 16 * 16;"));
+    }
+    if (hasRooms) b_.statement("const bool roomy = area <= shared + own * (threadIdx.y + 1)");
   }
 
   /// Brings the row there.
@@ -206,16 +177,30 @@ class RowLoops {
   /// The dearest of these values that the pass of the stage computes, if one is dear.
   std::optional<std::size_t> dearestOf(int stage, const std::vector<std::size_t>& among) {
     std::optional<std::size_t> dearest;
-    std::size_t cost = kWorthCarrying;
+    std::size_t cost = 0;
     for (std::size_t id : k_.behind(schedule_.targets(stage))) {
       if (k_.isRead(id) || !isFloating(schedule_.value(id).dtype)) continue;
       if (std::ranges::find(among, id) == among.end()) continue;
-      if (const std::size_t own = k_.cost(k_.behind(std::vector<std::size_t>{id})); own >= cost) {
-        dearest = id;
-        cost = own;
-      }
+      const std::vector<std::size_t> ids = k_.behind(std::vector<std::size_t>{id});
+      const std::size_t own = k_.cost(ids);
+      if (own < cost || own < (merges(stage, id, ids) ? kWorthMerging : kWorthCarrying)) continue;
+      dearest = id;
+      cost = own;
     }
     return dearest;
+  }
+
+  /// Do several of what a value is computed of, `ids`, need to be read no more from the stage on where it is carried?
+  bool merges(int stage, std::size_t id, const std::vector<std::size_t>& ids) {
+    std::vector<std::size_t> targets = targetsBehind(stage);
+    for (std::size_t target : schedule_.targets(stage)) targets.push_back(target);
+    k_.carryIn(id, "there");
+    const std::vector<std::size_t> needed = k_.behind(targets);
+    k_.carryIn(id, "");
+    const auto isDone = [&](std::size_t from) {
+      return k_.isRead(from) && std::ranges::find(needed, from) == needed.end();
+    };
+    return std::ranges::count_if(ids, isDone) > 1;
   }
 
   /// Before the pass of a stage: a value that it is computed of, later passes, too, if there is such a one, and that is
@@ -254,11 +239,11 @@ class RowLoops {
 
   // ---- rows that are kept in registers: eight elements a lane
 
-  static constexpr int kEach = static_cast<int>((tandem::cuda::kShortestKept - 1) / kTrailingLanes);
+  static constexpr int kEach = static_cast<int>(tandem::cuda::kBriefRow / kTrailingLanes);
   void openRegisters() {
     b_.line("#pragma unroll");
     b_.open(strcat("for (int u = 0; u < ", kEach, "; ++u)"));
-    b_.statement("const long long i = lane + 32 * u");
+    b_.statement("const int i = lane + 32 * u");
   }
   void openWithin() { b_.open("if (32 * u < rest)"); }
   void readRow() {
@@ -374,17 +359,6 @@ class RowLoops {
     return std::ranges::any_of(k_.signature.outputs,
                                [](const KernelOutput& o) { return o.operand.access == Access::Zero; });
   }
-  /// The width is wanted before the row is entered, on whose values it depends: these are written to be forgotten.
-  int widthInRow(const std::vector<std::size_t>& outputs) {
-    const TextBuilder before = b_;
-    k_.enterRow(k_.splitOuter("row"), "");
-    for (int stage = 0; stage < schedule_.stages(); ++stage) k_.computeUniform(stage);
-    b_.startAhead();
-    const int width = k_.widthFor(outputs);
-    b_ = before;
-    return width;
-  }
-
   /// A pass over the row that only stores.
   void writePass(int stage) {
     const std::vector<std::size_t> outputs = schedule_.outputs(stage);
@@ -587,6 +561,7 @@ class RowLoops {
   Where where_ = Where::Memory;       // are the rows that are walked in what is being written?
   KernelText::Arrays row_;            // of Registers, by value
   std::set<std::string> carrying_{};  // of areas with carried values: whether they are there
+  bool carries_ = true;               // does the text that is being written carry values in shared memory?
 };
 
 }  // namespace

@@ -2,10 +2,11 @@
 // The CUDA C++ of kernels: the steps of a body as they are written, and the order of every sum.
 
 // Elements: four of a thread at a time, 16 bytes where they are aligned, in strides of the grid. All loads before the
-// body, all stores behind it; nothing is contracted in the text, and NVRTC is told not to.
+// body, all stores behind it; nothing is contracted in the text, and NVRTC is told not to. Registers for eight blocks on a
+// multiprocessor are tried first.
 // CHECK: // row0(f32:unit, f32:unit, f32:unit) { v3 = mul f32 v0 v1; v4 = add f32 v3 v2 } -> v4:f32:unit
 // CHECK: struct Args { long long at[9]; };
-// CHECK: extern "C" __global__ void __launch_bounds__(256, 1) kernel(const __grid_constant__ Args args, long long begin, long long end) {
+// CHECK: extern "C" __global__ void __launch_bounds__(256, 8) kernel(const __grid_constant__ Args args, long long begin, long long end) {
 // CHECK: const float* const in0 = (const float*)args.at[1];
 // CHECK: float* const out0 = (float*)args.at[7];
 // CHECK: for (long long i = begin + ((long long)blockIdx.x * blockDim.x + threadIdx.x) * 4; i < end; i += threads * 4) {

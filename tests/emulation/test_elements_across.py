@@ -113,6 +113,33 @@ def test_what_knows_its_place():
     compare(f, *made(tandem.float32))
 
 
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16, tandem.uint8], ids=str)
+def test_frames(dtype):
+    """Parts that lie in a whole, read as vectors where they are inside or outside of it, one by one at its ends."""
+
+    def parts(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+        whole = tandem.zeros(9, 130, dtype=x.dtype, device=x.device)
+        first = tandem.select_scatter(whole, x[0], 0, 2) + tandem.select_scatter(whole, x[1], 0, 7)
+        second = tandem.slice_scatter(whole.view(-1), y[:, 3].contiguous(), 0, 16, 146)
+        third = tandem.slice_scatter(whole.view(-1), y[:, 5].contiguous(), 0, 1001, 1131)
+        return first, second + third, F.pad(x[:8], (8, 16, 1, 2)) + F.pad(x[1:9], (13, 11, 2, 1))
+
+    compare(parts, *made(dtype))
+
+
+def test_gradients_of_parts():
+    """Queries, keys and values of one product: their gradients lie in frames of its own."""
+
+    def f(x: Tensor, y: Tensor) -> Tensor:
+        x = x.detach().requires_grad_()
+        q, k, v = x[:, :96].reshape(10, 15, 3, 4, 8).permute(2, 0, 3, 1, 4)
+        (g,) = tandem.autograd.grad((q * k).sin() + v.exp(), x, y[:96, :100].reshape(10, 4, 15, 16)[..., 8:])
+        return g
+
+    for dtype in (tandem.float32, tandem.bfloat16):
+        compare(f, *made(dtype))
+
+
 def test_gradients():
     def f(x: Tensor, y: Tensor) -> list[Tensor]:
         x, y = x.detach().requires_grad_(), y.detach().requires_grad_()

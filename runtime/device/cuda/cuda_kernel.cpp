@@ -13,19 +13,18 @@ namespace tandem::cuda {
 
 CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s)
     : gpu(on), signature(s), layout(signature), byRows(isByRows(signature)) {
-  for (const KernelOperand& input : signature.inputs) dense &= input.access == Access::Unit;
+  for (const KernelOperand& input : signature.inputs) dense &= input.access != Access::Strided;
   for (const KernelOutput& output : signature.outputs) dense &= output.operand.access == Access::Unit;
   splits = canSplitAsDim(signature);
   turns = canTurn(signature);
   if (byRows) kept = keptInputs(signature, Schedule(signature));
 }
 
-CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s, const CudaModule& module,
-                       std::unique_ptr<const Function> code)
+CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s, const CudaModule& module, ModuleHandle code,
+                       const std::string& symbol)
     : CudaKernel(on, s) {
   module_ = &module;
-  code_ = std::move(code);
-  function_.store(code_.get(), std::memory_order_release);
+  if (code != nullptr) takeCode(code, symbol);
 }
 
 CudaKernel::~CudaKernel() { delete split_.load(std::memory_order_relaxed); }
@@ -38,14 +37,20 @@ const Function& CudaKernel::makeFunction() const {
   if (module_ != nullptr) fail<InternalError>("the program has no code of the kernel ", signature.text());
   const std::lock_guard lock(making_);
   if (code_ == nullptr) {
-    host().findCode(
-        signature, gpu.properties().architecture, [&](const std::string& object, const std::string& symbol) {
-          const std::string text = signature.text();
-          code_ = std::make_unique<const Function>(text, functionOf(loadModule(gpu, object, text), symbol, text));
-        });
-    function_.store(code_.get(), std::memory_order_release);
+    host().findCode(signature, gpu.properties().architecture,
+                    [&](const std::string& object, const std::string& symbol) {
+                      takeCode(loadModule(gpu, object, signature.text()), symbol);
+                    });
   }
   return *code_;
+}
+
+void CudaKernel::takeCode(ModuleHandle code, const std::string& symbol) const {
+  const std::string text = signature.text();
+  code_ = std::make_unique<const Function>(text, functionOf(code, symbol, text));
+  const FunctionHandle brief = kept.empty() ? nullptr : findFunction(code, symbol + kBriefSuffix);
+  if (brief != nullptr) brief_ = std::make_unique<const Function>(text, brief);
+  function_.store(code_.get(), std::memory_order_release);
 }
 
 const Split& CudaKernel::split() const {
@@ -94,13 +99,8 @@ const CudaKernel& loadKernel(Gpu& gpu, const KernelSignature& signature) { retur
 
 CudaModule::CudaModule(Gpu& gpu, std::span<const SavedKernel> kernels) : gpu_(gpu) {
   for (const SavedKernel& k : kernels) {
-    std::unique_ptr<const Function> code;
-    if (!k.object.empty()) {
-      const std::string text = k.signature.text();
-      modules_.push_back(loadModule(gpu, k.object, text));
-      code = std::make_unique<const Function>(text, functionOf(modules_.back(), std::string(k.symbol), text));
-    }
-    kernels_.emplace_back(gpu, k.signature, *this, std::move(code));
+    if (!k.object.empty()) modules_.push_back(loadModule(gpu, k.object, k.signature.text()));
+    kernels_.emplace_back(gpu, k.signature, *this, k.object.empty() ? nullptr : modules_.back(), std::string(k.symbol));
     bySignature_.emplace(k.signature.bytes(), &kernels_.back());
   }
 }

@@ -46,8 +46,8 @@ class CudaKernel final : public Kernel {
  public:
   CudaKernel(Gpu& gpu, const KernelSignature& signature);
   /// A kernel of a module, where those are that follow from it; no code: one that launches only ask about.
-  CudaKernel(Gpu& gpu, const KernelSignature& signature, const CudaModule& module,
-             std::unique_ptr<const Function> code);
+  CudaKernel(Gpu& gpu, const KernelSignature& signature, const CudaModule& module, ModuleHandle code,
+             const std::string& symbol);
   ~CudaKernel();
 
   Gpu& gpu;
@@ -55,7 +55,7 @@ class CudaKernel final : public Kernel {
   const ArgLayout layout;
   /// Do warps take rows: does it reduce them, or store one element of each?
   const bool byRows;
-  /// Do all operands lie dense along the inner dim, so that a thread takes several elements at once?
+  /// Does no operand lie strided along the inner dim, so that a thread takes several elements at once?
   bool dense = true;
   /// Is the kernel one that can be split?
   bool splits = false;
@@ -69,8 +69,18 @@ class CudaKernel final : public Kernel {
     const Function* known = function_.load(std::memory_order_acquire);
     return known != nullptr ? *known : makeFunction();
   }
+  /// The function that takes rows of n elements, and whether those stay in registers there.
+  struct OfRows {
+    const Function& function;
+    bool inRegisters;
+  };
+  [[nodiscard]] OfRows functionOfRows(std::int64_t n) const {
+    const Function& whole = function();
+    const bool held = n <= kBriefRow && brief_ != nullptr;
+    return {held ? *brief_ : whole, held};
+  }
   /// Does each block of it, whose threads take elements, first compute what is the same for all of them
-  /// (codegen/cuda/row_text.cpp)? Known once there is code.
+  /// (codegen/cuda/element_text.cpp)? Known once there is code.
   [[nodiscard]] bool preparesBlocks() const {
     const bool takesElements = !byRows && (signature.kind == KernelKind::Row || signature.kind == KernelKind::List);
     return takesElements && ready() && function().sharedInText() > 0;
@@ -84,6 +94,7 @@ class CudaKernel final : public Kernel {
 
  private:
   [[gnu::cold]] const Function& makeFunction() const;
+  void takeCode(ModuleHandle code, const std::string& symbol) const;
   [[nodiscard]] const CudaKernel& follower(const KernelSignature& signature) const;
 
   const CudaModule* module_ = nullptr;
@@ -91,6 +102,7 @@ class CudaKernel final : public Kernel {
   mutable std::mutex turning_;
   mutable std::vector<std::pair<Turn, const CudaKernel*>> turned_;
   mutable std::unique_ptr<const Function> code_;
+  mutable std::unique_ptr<const Function> brief_;  // kept_rows.h
   mutable std::atomic<const Function*> function_{nullptr};
   mutable std::atomic<const Split*> split_{nullptr};
   mutable std::atomic<const CudaKernel*> listed_{nullptr};

@@ -42,13 +42,28 @@ struct Kept {
 };
 Kept keptRow(const CudaKernel& kernel, const std::int64_t* args) {
   Kept kept;
-  if (args[kernel.layout.innerSize()] < kShortestKept) return kept;
-  for (const KeptInput& input : kernel.kept) kept.bytes += keptBytes(input, kernel.layout, args);
+  std::int64_t rooms = 0;
+  for (const KeptInput& input : kernel.kept) {
+    kept.bytes += keptBytes(input, kernel.layout, args, false);
+    rooms += keptBytes(input, kernel.layout, args, true);
+  }
   if (kept.bytes == 0) return kept;
   kept.beside = besideKept(kernel.signature);
   const auto most = static_cast<std::int64_t>(kernel.gpu.properties().sharedMemoryPerBlockOptin);
   if (kept.bytes + kept.beside > most || rowBlocks(args[kernel.layout.innerSize()]) > kTrailingLanes) return {};
+  if (kept.bytes + rooms + kept.beside <= most) kept.bytes += rooms;
   return kept;
+}
+
+std::int64_t heldByThreads(const GpuProperties& p, unsigned threads) {
+  return std::max<std::int64_t>(p.maxThreadsPerMultiprocessor / static_cast<int>(threads), 1);
+}
+/// How many blocks of a function are active on the device at once, as its registers have it.
+std::int64_t activeBlocks(const GpuProperties& p, const Function& function, unsigned threads) {
+  // Registers are given out in eights.
+  const auto ofBlock = static_cast<std::int64_t>(threads) * std::max((function.registers() + 7) / 8 * 8, 8);
+  return std::max(p.multiprocessors, 1) *
+         std::clamp<std::int64_t>(p.registersPerMultiprocessor / ofBlock, 1, heldByThreads(p, threads));
 }
 
 unsigned gridOf(const CudaKernel& kernel, std::int64_t blocks, unsigned threads) {
@@ -72,7 +87,8 @@ void launchWhole(const CudaKernel& kernel, const std::int64_t* args, const Launc
   const Parameter parameters[] = {{args, std::max<std::size_t>(kernel.layout.size(), 1) * sizeof *args},
                                   {&begin, sizeof begin},
                                   {&end, sizeof end}};
-  const Function& function = kernel.function();  // made before its shape is asked for
+  // Made before its shape is asked for.
+  const Function& function = kernel.functionOfRows(args[kernel.layout.innerSize()]).function;
   function.launch(stream, launchShape(kernel, args, space), parameters);
 }
 
@@ -194,15 +210,8 @@ Target targetOf(const GpuProperties& p) {
 
 std::int64_t mostBlocks(const CudaKernel& kernel, unsigned threads) {
   const GpuProperties& p = kernel.gpu.properties();
-  std::int64_t held = std::max<std::int64_t>(p.maxThreadsPerMultiprocessor / static_cast<int>(threads), 1);
-  if (kernel.preparesBlocks()) {
-    // Registers are given out in eights.
-    const auto ofBlock = static_cast<std::int64_t>(threads) * std::max((kernel.function().registers() + 7) / 8 * 8, 8);
-    held = std::clamp<std::int64_t>(p.registersPerMultiprocessor / ofBlock, 1, held);
-  } else {
-    held *= kWaves;
-  }
-  return std::max(p.multiprocessors, 1) * held;
+  if (kernel.preparesBlocks()) return activeBlocks(p, kernel.function(), threads);
+  return std::max(p.multiprocessors, 1) * heldByThreads(p, threads) * kWaves;
 }
 
 Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
@@ -218,6 +227,13 @@ Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const Launc
   }
   if (kernel.byRows) {
     const bool isBlock = kernel.signature.kind == KernelKind::Partial;
+    if (const auto [function, inRegisters] = kernel.functionOfRows(n); inRegisters) {
+      // As many as are active at once: their warps go on to the next row as they are done.
+      grid.threads = {kWarp, kBriefRows, 1};
+      const std::int64_t most = activeBlocks(kernel.gpu.properties(), function, kWarp * kBriefRows);
+      grid.blocks[0] = static_cast<unsigned>(std::clamp<std::int64_t>(ceilDiv(units, kBriefRows), 1, most));
+      return grid;
+    }
     const auto [kept, beside] = keptRow(kernel, args);
     auto warps = isBlock ? 1 : std::clamp<std::int64_t>(rowBlocks(n), 1, kMostWarps);
     auto rows = warps > 1 ? 1 : n <= 1024 ? kMostRows : kMostRows / 2;

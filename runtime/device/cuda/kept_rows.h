@@ -1,12 +1,13 @@
 // Rows that are kept. A kernel that passes over its rows several times (a softmax: maximum, sum, quotient) reads a
-// row's inputs from memory once. A short row stays in registers; of another one the threads bring what several passes
-// read to shared memory, a whole row at once in flight, and all passes read it there. Rows that find no room in it are
-// read by each pass; so are inputs that do not move with the rows (the weight of a norm), which meet in the caches.
-// What is kept changes no bit.
+// row's inputs from memory once. A short row stays in registers of a warp; of another one the threads bring what
+// several passes read to shared memory, a whole row at once in flight, and all passes read it there. Rows that find no
+// room in it are read by each pass; so are inputs that do not move with the rows (the weight of a norm), which meet in
+// the caches. What is kept changes no bit.
 //
 // Which inputs a kernel can keep follows from its signature, what is kept from the launch: dynamic shared memory, for
-// each row of a block one area after the other, in the order of the inputs, of 16-byte lines. A kernel that is launched
-// without any keeps none there.
+// each row of a block one area after the other, in the order of the inputs, of 16-byte lines, and then the rooms for
+// what is computed of them, which are left out where a row does not fit with them. A kernel that is launched without
+// any keeps none there.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +19,12 @@
 
 namespace tandem::cuda {
 
-/// Shorter rows are kept in registers, if a kernel can keep some.
-inline constexpr std::int64_t kShortestKept = 257;
+/// Rows up to so many elements are kept in registers, if a kernel can keep some: by a function of their own, which is
+/// called as the kernel is with this behind it.
+inline constexpr std::int64_t kBriefRow = 256;
+inline constexpr const char* kBriefSuffix = "_brief";
+/// Rows of a block there.
+inline constexpr unsigned kBriefRows = 8;
 
 /// An input that a kernel can keep: the bytes of an element, and of one of the room behind the row for what is computed
 /// of it. Elements as wide as that make room themselves.
@@ -62,18 +67,18 @@ inline KeptInputs keptInputs(const KernelSignature& s, const Schedule& schedule)
 }
 
 /// The shared memory of a block beside its rows, at most: what the system takes, and results of blocks of a row, of
-/// each reduction in two texts.
+/// each reduction in three texts.
 inline std::int64_t besideKept(const KernelSignature& s) {
   const auto reductions = std::ranges::count(s.steps, KernelStep::Kind::Reduce, &KernelStep::kind);
-  return (std::int64_t{1} << 10) + reductions * 2 * kTrailingLanes * 8;
+  return (std::int64_t{1} << 10) + reductions * 3 * kTrailingLanes * 8;
 }
 
-/// The bytes of a row's area of an input: none where it is the same for all rows.
-inline std::int64_t keptBytes(const KeptInput& kept, const ArgLayout& layout, const std::int64_t* args) {
+/// The bytes of a row's area of an input, and of its room: none where it is the same for all rows.
+inline std::int64_t keptBytes(const KeptInput& kept, const ArgLayout& layout, const std::int64_t* args, bool room) {
   std::int64_t moves = 0;
   for (int d = 0; d < layout.outerRank; ++d) moves |= args[layout.outerStride(kept.input, d)];
   const std::int64_t n = args[layout.innerSize()];
-  return moves == 0 ? 0 : (n * kept.bytes + 15) / 16 * 16 + (n * kept.room + 15) / 16 * 16;
+  return moves == 0 ? 0 : (n * (room ? kept.room : kept.bytes) + 15) / 16 * 16;
 }
 
 }  // namespace tandem::cuda

@@ -113,10 +113,14 @@ ModuleHandle loadModule(Gpu& gpu, std::string_view object, std::string_view name
   return module;
 }
 
-FunctionHandle functionOf(ModuleHandle module, const std::string& symbol, std::string_view name) {
+FunctionHandle findFunction(ModuleHandle module, const std::string& symbol) {
   FunctionHandle function = nullptr;
-  if (driver().moduleGetFunction(&function, module, symbol.c_str()) != kSuccess)
-    fail<InternalError>(name, " has no kernel ", symbol);
+  return driver().moduleGetFunction(&function, module, symbol.c_str()) == kSuccess ? function : nullptr;
+}
+
+FunctionHandle functionOf(ModuleHandle module, const std::string& symbol, std::string_view name) {
+  const FunctionHandle function = findFunction(module, symbol);
+  if (function == nullptr) fail<InternalError>(name, " has no kernel ", symbol);
   return function;
 }
 

@@ -36,7 +36,8 @@ class Function {
 
 /// Code for the device; InternalError saying what is wrong with it.
 ModuleHandle loadModule(Gpu& gpu, std::string_view object, std::string_view name);
-/// InternalError where it has no such kernel.
+/// A kernel of it; null where it has no such one, which is an InternalError of the second.
+FunctionHandle findFunction(ModuleHandle module, const std::string& symbol);
 FunctionHandle functionOf(ModuleHandle module, const std::string& symbol, std::string_view name);
 
 }  // namespace tandem::cuda

@@ -173,6 +173,7 @@ TEST(Launches, HaveTheShapesThatKernelsAreWrittenFor) {
   };
   EXPECT_EQ(shape(row, 100, 4096).sharedBytes, 0U);
   EXPECT_EQ(kept(256, 256), 0U);  // in registers
+  EXPECT_EQ(kept(257, 257), 8U * 1040);
   EXPECT_EQ(kept(1001, 1001), 8U * 4016);
   EXPECT_EQ(kept(4097, 4097), 4U * 4100);
   EXPECT_EQ(kept(50000, 50000), 4U * 50000);
