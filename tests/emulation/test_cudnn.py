@@ -70,6 +70,27 @@ def test_convolutions_and_their_gradients(options: dict[str, Any], dtype: tandem
     assert sorted(plans()) == sorted(f"{kind} {engine}" for kind in (FORWARD, INPUT, WEIGHT))
 
 
+@pytest.mark.parametrize("dtype", [tandem.bfloat16, tandem.float32, tandem.float64])
+@pytest.mark.parametrize("options", [*CONVOLUTIONS[:3], {"kernel": (1, 1)}, {"kernel": (1, 1), "stride": 2}], ids=str)
+def test_weights_of_large_images(options: dict[str, Any], dtype: tandem.dtype, plans: Any) -> None:
+    """Their cotangents are products, one of each image, where nothing is rounded."""
+    options = dict(options)
+    kernel = options.pop("kernel", (3, 2))
+    x, w = random((5, 4, 33, 32), dtype), random((8, 4, *kernel), dtype, 1)
+    compare(lambda x, w: F.conv2d(x, w, **options), x, w, exact=False, backward=True)
+    assert (f"{WEIGHT} tensor_cores" in plans()) is (dtype is tandem.bfloat16)
+    matmul.allow_tf32 = True
+    with cudnn.flags(enabled=True, allow_tf32=True):
+        compare(lambda x, w: F.conv2d(x, w, **options), x, w, exact=False, backward=True, tolerance=1e-2)
+    assert (f"{WEIGHT} tensor_cores" in plans()) is (dtype is not tandem.float64)
+
+
+def test_weights_of_images_that_take_turns() -> None:
+    """Of windows that are not kept all at once."""
+    x, w = random((3, 1, 1400, 1900)), random((1, 1, 3, 3), seed=1)
+    compare(lambda x, w: F.conv2d(x, w), x, w, exact=False, backward=True, tolerance=1e-2)
+
+
 def test_one_and_three_dims(plans: Any) -> None:
     compare(
         F.conv1d, random((2, 4, 9)), random((6, 2, 3), seed=1), random((6,), seed=2), 2, 1, 1, 2,

@@ -1,45 +1,55 @@
 // unfold and fold: each element of the result on its own.
+#include "runtime/lib/cuda/windows.h"
+
 #include "runtime/base/attrs.h"
 #include "runtime/base/error.h"
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
-namespace tandem::cuda::lib {
+namespace tandem::cuda {
 namespace {
 
 constexpr Source kWindows("windows", kWindowsText);
 
-/// The struct Windows of windows.cu, of images [n, c, h, w]; attributes kernel, dilation, padding, stride.
-struct Windows {
-  std::int64_t h, w, kh, kw, oh, ow;
-  std::int64_t strideH, strideW, padH, padW, dilationH, dilationW;
+const Function& kernelOf(const char* name, DType t) {
+  return kWindows.kernel(name, {{"ELEMENT", typeName(t)}, {"COMPUTE", computeName(t)}});
+}
 
-  Windows(DimsRef image, AttrReader& attrs) : h(image[2]), w(image[3]) {
-    DimsRef kernel = attrs.list();
-    DimsRef dilation = attrs.list();
-    DimsRef padding = attrs.list();
-    DimsRef stride = attrs.list();
-    kh = kernel[0], kw = kernel[1];
-    strideH = stride[0], strideW = stride[1];
-    padH = padding[0], padW = padding[1];
-    dilationH = dilation[0], dilationW = dilation[1];
-    oh = (h + 2 * padH - dilationH * (kh - 1) - 1) / strideH + 1;
-    ow = (w + 2 * padW - dilationW * (kw - 1) - 1) / strideW + 1;
-  }
-};
+Windows windowsOf(DimsRef image, AttrReader& attrs) {
+  DimsRef kernel = attrs.list();
+  DimsRef dilation = attrs.list();
+  DimsRef padding = attrs.list();
+  DimsRef stride = attrs.list();
+  Windows s{image[2],  image[3],  kernel[0],  kernel[1],  0,           0,
+            stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1]};
+  s.oh = (s.h + 2 * s.padH - s.dilationH * (s.kh - 1) - 1) / s.strideH + 1;
+  s.ow = (s.w + 2 * s.padW - s.dilationW * (s.kw - 1) - 1) / s.strideW + 1;
+  return s;
+}
 
 }  // namespace
+
+void unfoldImages(const void* images, void* columns, DType dtype, std::int64_t channels, const Windows& windows) {
+  const std::int64_t rows = channels * windows.kh * windows.kw;
+  launch(kernelOf("unfold", dtype), elementwise(rows * 32), images, columns, rows, windows);
+}
+
+void sumImages(const void* each, void* out, DType dtype, std::int64_t size, std::int64_t images, bool onTop) {
+  Grid grid = blocks((size + 31) / 32, 256);
+  grid.threads = {32, 8, 1};
+  launch(kernelOf("sumImages", dtype), grid, each, out, size, images, static_cast<int>(onTop));
+}
+
+namespace lib {
 
 void unfold_windows(const LibraryCall& call) {
   const ArrayView& out = call.outputs[0];
   if (out.numel() == 0) return;
   const Dense x(call.inputs[0]);
   AttrReader attrs(call.attrs);
-  const Windows windows(x.view().shape, attrs);
-  const std::int64_t n = out.numel();
-  launch(kWindows.kernel("unfold", {{"ELEMENT", typeName(out.dtype)}, {"COMPUTE", computeName(out.dtype)}}),
-         elementwise(n), x.data(), out.data, n, windows);
+  const DimsRef image = x.view().shape;
+  unfoldImages(x.data(), out.data, out.dtype, image[0] * image[1], windowsOf(image, attrs));
 }
 
 void fold_windows(const LibraryCall& call) {
@@ -48,14 +58,15 @@ void fold_windows(const LibraryCall& call) {
   const Dense columns(call.inputs[0]);
   AttrReader attrs(call.attrs);
   attrs.list();
-  const Windows windows(out.shape, attrs);
+  const Windows windows = windowsOf(out.shape, attrs);
   const std::int64_t n = out.numel();
-  launch(kWindows.kernel("fold", {{"ELEMENT", typeName(out.dtype)}, {"COMPUTE", computeName(out.dtype)}}),
-         elementwise(n), columns.data(), out.data, n, windows);
+  launch(kernelOf("fold", out.dtype), elementwise(n), columns.data(), out.data, n, windows);
 }
 
 namespace {
 const Registered here{{"unfold_windows", &unfold_windows}, {"fold_windows", &fold_windows}};
 }  // namespace
 
-}  // namespace tandem::cuda::lib
+}  // namespace lib
+
+}  // namespace tandem::cuda

@@ -13,18 +13,23 @@ static __device__ inline float addElements(float a, float b) { return a + b; }
 static __device__ inline double addElements(double a, double b) { return a + b; }
 static __device__ inline bool addElements(bool a, bool b) { return a || b; }
 
-extern "C" __global__ void unfold(const ELEMENT* x, ELEMENT* out, int64 n, Windows s) {
-  GRID_LOOP(i, n) {
-    int64 q = View::divide(i, s.ow);
-    const int64 ox = i - q * s.ow;
-    int64 r = View::divide(q, s.oh);
-    const int64 oy = q - r * s.oh;
-    q = View::divide(r, s.kw);
-    const int64 x0 = ox * s.strideW - s.padW + (r - q * s.kw) * s.dilationW;
-    r = View::divide(q, s.kh);
-    const int64 y0 = oy * s.strideH - s.padH + (q - r * s.kh) * s.dilationH;
-    // What is left is image and channel.
-    out[i] = y0 >= 0 && y0 < s.h && x0 >= 0 && x0 < s.w ? x[(r * s.h + y0) * s.w + x0] : ELEMENT();
+// A warp takes a row of the result: what one place of the windows sees of a channel of an image.
+extern "C" __global__ void unfold(const ELEMENT* x, ELEMENT* out, int64 rows, Windows s) {
+  const int lane = (int)threadIdx.x % 32;
+  const int64 down = View::divide(32, s.ow), across = 32 - down * s.ow;
+  const int64 y0 = View::divide(lane, s.ow), x0 = lane - y0 * s.ow;
+  for (int64 row = ((int64)blockIdx.x * blockDim.x + threadIdx.x) / 32; row < rows;
+       row += (int64)gridDim.x * blockDim.x / 32) {
+    const int64 q = View::divide(row, s.kw), channel = View::divide(q, s.kh);
+    const int64 left = (row - q * s.kw) * s.dilationW - s.padW, top = (q - channel * s.kh) * s.dilationH - s.padH;
+    const ELEMENT* const from = x + channel * s.h * s.w;
+    ELEMENT* const to = out + row * s.oh * s.ow;
+    for (int64 i = lane, oy = y0, ox = x0; i < s.oh * s.ow; i += 32) {
+      const int64 iy = top + oy * s.strideH, ix = left + ox * s.strideW;
+      to[i] = iy >= 0 && iy < s.h && ix >= 0 && ix < s.w ? from[iy * s.w + ix] : ELEMENT();
+      ox += across, oy += down;
+      if (ox >= s.ow) ox -= s.ow, ++oy;
+    }
   }
 }
 
@@ -50,5 +55,27 @@ extern "C" __global__ void fold(const ELEMENT* columns, ELEMENT* out, int64 n, W
       }
     }
     out[i] = Store<ELEMENT>::of(sum);
+  }
+}
+
+// Sums of what images gave, [images, size], in one order: eight lanes, each of every eighth image, one after the other.
+extern "C" __global__ void sumImages(const ELEMENT* each, ELEMENT* out, int64 size, int64 images, int onTop) {
+  __shared__ COMPUTE sums[8][32];
+  const int lane = (int)threadIdx.y, column = (int)threadIdx.x;
+  for (int64 tile = blockIdx.x; tile * 32 < size; tile += gridDim.x) {
+    const int64 at = tile * 32 + column;
+    COMPUTE sum = COMPUTE();
+    if (at < size) {
+#pragma unroll 8
+      for (int64 image = lane; image < images; image += 8) sum = addElements(sum, (COMPUTE)load(each[image * size + at]));
+    }
+    sums[lane][column] = sum;
+    __syncthreads();
+    if (lane == 0 && at < size) {
+#pragma unroll
+      for (int k = 1; k < 8; ++k) sum = addElements(sum, sums[k][column]);
+      out[at] = Store<ELEMENT>::of(onTop ? addElements((COMPUTE)load(out[at]), sum) : sum);
+    }
+    __syncthreads();
   }
 }
