@@ -38,13 +38,16 @@ constexpr std::size_t kSeveral = 5;
 constexpr std::size_t kMany = 12;
 /// The bounds to try of a function, most blocks first.
 std::span<const int> bounds(const KernelSignature& s, Entry entry) {
+  // Of a brief row a lane holds eight elements of each input.
+  const auto moving =
+      std::ranges::count_if(s.inputs, [](const KernelOperand& input) { return input.access != Access::Zero; });
   static constexpr int kElements[] = {8, 5, 1};
   static constexpr int kOfSeveral[] = {5, 1};
   static constexpr int kRows[] = {2, 1};
   static constexpr int kLists[] = {5, 4, 1};
   static constexpr int kBrief[] = {5, 3, 1};
   static constexpr int kOne[] = {1};
-  if (entry == Entry::Brief) return kBrief;
+  if (entry == Entry::Brief) return std::span<const int>(kBrief).subspan(moving > 4 ? 2 : moving > 2 ? 1 : 0);
   if (s.kind == KernelKind::Column || s.kind == KernelKind::Short) return kOne;
   if (s.kind == KernelKind::List) return kLists;
   if (tandem::cuda::isByRows(s)) return kRows;
