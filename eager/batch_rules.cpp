@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "eager/composites/products.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
 
@@ -94,8 +95,12 @@ void folded(BatchCall& c) {
 // ---- contractions ---------------------------------------------------------------------------------------------------
 
 // Axes of both operands are batch dims; an axis of one alone lengthens its rows (or columns): one product, no copies of
-// the other.
+// the other. A bias is added afterwards, but where all rows of that product have it.
 void matmul(BatchCall& c) {
+  if (c.operands.size() > 2 && (c.batched(1) || c.batched(2))) {
+    const Tensor y = ops::matmul_plain(c.tensor(0), c.tensor(1), AttrReader(c.attrs).boolean(false), true);
+    return c.set(0, allExamples(ops::sumOver(y, c.tensor(2), c.metas[0].dtype), c.axes, true));
+  }
   std::vector<Ref<BatchAxis>> both;
   std::vector<Ref<BatchAxis>> rows;
   std::vector<Ref<BatchAxis>> columns;
@@ -137,8 +142,8 @@ void matmul(BatchCall& c) {
   append(shape, Dims{k, numelOf(sizes(columns)) * m});
   b = ops::reshape(b, shape);
 
-  const Operand plain[] = {a, b};
-  Tensor y = c.run(plain, c.attrs)[0];
+  const Operand plain[] = {a, b, c.operands.back()};
+  Tensor y = c.run(std::span(plain).first(c.operands.size()), c.attrs)[0];
   y = ops::view(y, joined({common, sizes(rows), Dims{n}, sizes(columns), Dims{m}}));
   Dims places;
   std::int64_t b0 = 0;

@@ -2,7 +2,8 @@
 // a record an operation, in which all that is known of it stands.
 //
 // Parameters are written as in a Python signature, each with its type:
-//   Tensor  Tensor?  Tensor[]          tensors; the operands of the operation, in order
+//   Tensor  Tensor?  Tensor[]          tensors; the operands of the operation, in order. Of a primitive the last one
+//                                      may be a Tensor?, which it then has or has not
 //   Operand                            a tensor or a number; Scalar a number. Operands too
 //   int  int?  int[]  int[]?  int[2]   integers; int[2] takes one int for both
 //   bool  bool?  float  dtype?  str  Scalar?  Operand?   likewise; not operands but attributes (of primitives: int to

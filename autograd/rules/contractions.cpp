@@ -16,6 +16,7 @@ Tensor cotangentOf(RuleContext& c) { return ops::toDType(c.grad(), c.inputDType(
 void matmul(RuleContext& c) {
   const bool tf32 = AttrReader(c.attrs()).boolean();
   const Tensor g = cotangentOf(c);
+  if (c.numOperands() > 2 && c.needs(2)) c.set(2, g);
   if (c.needs(0)) c.set(0, ops::matmul_plain(g, ops::transpose(c.input(1), -2, -1), tf32));
   if (!c.needs(1)) return;
   // The same products and sums either way. A weight that comes transposed, as in `linear`, gets its gradient in its own

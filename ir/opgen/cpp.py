@@ -144,15 +144,15 @@ def primitive(op: Op) -> str:
         for p in own:
             each = f"  for (const Tensor& t : {p.name}_) v.push_back(t);\n"
             head += each if p.type == "Tensor[]" else f"  v.push_back({p.name}_);\n"
-    elif own:
-        head = f"  const Operand v[] = {{{', '.join(p.name + '_' for p in own)}}};\n"
     else:
-        head = "  const std::span<const Operand> v;\n"
+        listed = ", ".join(p.name + "_" for p in own)
+        head = f"  const Operand v[] = {{{listed}}};\n" if own else "  const std::span<const Operand> v;\n"
     # No dims are all dims, but of `all` and `any`, which then tell of each element.
     if op.combine in ("All", "Any"):
         head = f"  if (dim_ && dim_->empty()) return flagsOf({op.params[0].name}_);\n{head}"
     head = f"{declaration(op, False)} {{\n{head}" + (f"  AttrWriter w;\n{writes}" if writes else "")
-    call = f"(OpCode::{op.code}, v, {'w.span()' if writes else '{}'}"
+    v = f"std::span(v).first({len(own)} - !{own[-1].name}_.defined())" if own and own[-1].type == "Tensor?" else "v"
+    call = f"(OpCode::{op.code}, {v}, {'w.span()' if writes else '{}'}"
     if op.numResults > 1:
         return f"{head}  std::array<Tensor, {op.numResults}> r;\n  applyMulti{call}, r);\n  return r;\n}}\n"
     return f"{head}  return apply{call});\n}}\n"

@@ -1,7 +1,9 @@
 // Products of matrices and vectors, and contractions (eager/composites: products.cpp, contraction.cpp). With `wide` the
-// product of half types is float32, for what is added before it is rounded.
+// product of half types is float32, for what is added before it is rounded; a `bias` of theirs, a number for each
+// column, is added so, where the device's products do that themselves (Target::productsAddBias).
 
-def : Contraction<"matmul_plain", "Tensor input, Tensor other, bool allow_tf32=False, bool wide=False", "matmul"> {
+def : Contraction<"matmul_plain",
+    "Tensor input, Tensor other, bool allow_tf32=False, bool wide=False, Tensor? bias=None", "matmul"> {
   let forms = ["hidden"];
   let rule = "matmul";
   let saves = ["input@1", "other@0"];

@@ -68,7 +68,9 @@ class Parser {
     const std::string_view type = text.substr(0, text.find(' '));
     const std::string_view name = text.substr(type.size() + 1, text.find('=') - type.size() - 1);
     if (type == "Tensor") return tensor();
-    if (type == "Tensor[]")
+    if (type == "Tensor?")
+      input_ < call_.inputs.size() ? tensor() : void();
+    else if (type == "Tensor[]")
       while (input_ < call_.inputs.size()) tensor();
     else if (type == "Scalar")
       ++numbers_;

@@ -71,6 +71,12 @@ void matmul(Call c) {
   const Dims& a = c.inputs[0].shape;
   need(c, !c.inputs[1].shape.empty(), "operands are no matrices");
   product(c, Dims{product(c, a), c.inputs[1].shape.back()});
+  if (c.inputs.size() < 3) return;
+  const TensorMeta& bias = c.inputs[2];
+  need(c,
+       rankOf(bias) == 1 && bias.shape[0] == c.inputs[1].shape.back() && isHalf(bias.dtype) &&
+           bias.dtype == c.inputs[0].dtype && bias.dtype == c.outputs[0].dtype,
+       "the bias does not fit");
 }
 void packMatrix(Call c) {
   need(c, rankOf(c.inputs[0]) == 2 && isWide(c.inputs[0].dtype), "the operand is no wide matrix");

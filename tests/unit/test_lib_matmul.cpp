@@ -247,6 +247,23 @@ TEST(LibMatmul, HalfVectorsOfABatch) {
     }
 }
 
+/// Of programs for devices whose products add a bias: the product in float32, the bias added to it, rounded.
+TEST(LibMatmul, HalfTypesWithABias) {
+  std::mt19937 random(8);
+  for (DType t : {DType::BFloat16, DType::Float16})
+    for (auto [batch, m, n, k] :
+         {std::array{1, 5, 70, 130}, {3, 33, 6, 20}, {2, 1, 9, 40}, {1, 4, 7, 0}, {2, 0, 7, 3}}) {
+      Array a = test::randomLayout(t, {batch, m, k}, random), b = test::randomLayout(t, {batch, k, n}, random);
+      Array bias = test::randomLayout(t, {n}, random);
+      Array wide(DType::Float32, {batch, m, n}), expected(t, {batch, m, n}), got(t, {batch, m, n});
+      test::call(lib::matmul, {a, b}, {wide}, {0, 1});
+      for (std::int64_t i = 0; i < wide.view.numel(); ++i)
+        expected.set(i, static_cast<float>(wide.get(i)) + static_cast<float>(bias.get(i % n)));
+      test::call(lib::matmul, {a, b, bias}, {got}, {0, 0});
+      ASSERT_TRUE(test::sameBits(got, expected)) << m << " " << n << " " << k;
+    }
+}
+
 /// Infinities and NaNs in products that are rounded where they are made.
 TEST(LibMatmul, HalfProductsKeepWhatIsNotFinite) {
   Array a(DType::BFloat16, {40, 4}), b(DType::BFloat16, {4, 40});

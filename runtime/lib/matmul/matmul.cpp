@@ -11,6 +11,9 @@
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
+
+void matmul(const LibraryCall& call);
+
 namespace {
 
 // Small products of a batch are put together into tiles of about this many multiply-adds.
@@ -224,9 +227,28 @@ void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   if (rounds) narrowAll(sums, c.as<T>(), c.numel());
 }
 
+/// Of half types, with a bias: nothing that is recorded for a CPU, but programs that were saved for another device.
+[[gnu::cold]] void biasedProduct(const LibraryCall& call) {
+  const ArrayView& bias = call.inputs[2];
+  const ArrayView& c = call.outputs[0];
+  const Scratch<float> sums(c.numel());
+  const ArrayView wide{sums.data(), DType::Float32, c.shape, c.strides};
+  matmul({call.inputs.first(2), {&wide, 1}, call.attrs, call.scalars});
+  const bool half = c.dtype == DType::Float16;
+  const std::int64_t columns = c.shape.back();
+  for (std::int64_t i = 0; i < c.numel(); ++i) {
+    const std::int64_t at = i % columns * bias.strides[0];
+    float added = 0;
+    half ? widen(bias.as<Half>() + at, &added, 1) : widen(bias.as<BFloat16>() + at, &added, 1);
+    sums[i] += added;
+  }
+  half ? narrow(sums.data(), c.as<Half>(), c.numel()) : narrow(sums.data(), c.as<BFloat16>(), c.numel());
+}
+
 }  // namespace
 
 void matmul(const LibraryCall& call) {
+  if (call.inputs.size() > 2) return biasedProduct(call);
   const ArrayView& a = call.inputs[0];
   const ArrayView& b = call.inputs[1];
   const ArrayView& c = call.outputs[0];
