@@ -18,6 +18,13 @@ constexpr std::int64_t kStep = 16;  // DEPTH of the text
 std::int64_t parts(std::int64_t n, std::int64_t of) { return (n + of - 1) / of; }
 std::int64_t tiles(const ContractionSizes& s) { return parts(s.rows, kTile) * parts(s.columns, kTile); }
 
+const Function& kernelOf(const char* name, ContractionKind kind, DType dtype, DType result) {
+  return kContraction.kernel(name, {{"ELEMENT", typeName(dtype)},
+                                    {"RESULT", typeName(result)},
+                                    {"SUM", sumName(dtype)},
+                                    {"MODE", std::to_string(static_cast<int>(kind))}});
+}
+
 }  // namespace
 
 void ContractionSizes::cut(std::int64_t alike) {
@@ -45,18 +52,16 @@ std::string sumName(DType t) {
 }
 std::size_t sumSize(DType t) { return t == DType::Bool ? 1 : std::max<std::size_t>(4, itemSize(t)); }
 
+const Function& combineKernel(ContractionKind kind, DType dtype, DType result) {
+  return kernelOf("combine", kind, dtype, result);
+}
+
 ContractionLaunch::ContractionLaunch(ContractionKind kind, DType dtype, DType result, const ContractionSizes& s)
     : partial_(s.pieces == 1 ? 0 : static_cast<std::size_t>(s.batch * s.pieces * s.rows * s.columns) * sumSize(dtype)) {
-  auto kernel = [&](const char* name) {
-    return &kContraction.kernel(name, {{"ELEMENT", typeName(dtype)},
-                                       {"RESULT", typeName(result)},
-                                       {"SUM", sumName(dtype)},
-                                       {"MODE", std::to_string(static_cast<int>(kind))}});
-  };
-  contract_ = kernel("contract");
+  contract_ = &kernelOf("contract", kind, dtype, result);
   grid_ = blocks(s.batch * s.pieces * tiles(s), 256);
   if (s.pieces == 1) return;
-  combine_ = kernel("combine");
+  combine_ = &combineKernel(kind, dtype, result);
   combineGrid_ = elementwise(s.batch * s.rows * s.columns);
 }
 

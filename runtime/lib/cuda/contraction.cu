@@ -31,7 +31,12 @@ struct Contraction {
   int64 rank, shape[12], left[12], right[12];  // of the batch
   const int32* needed;                         // null, or of each product: it is made where that is above `step`
   int64 step;
+  const RESULT* bias;  // null, or a number for each column
+  int64 biasStride;
 };
+static __device__ inline SUM finished(const Contraction& p, SUM sum, int64 column) {
+  return p.bias ? add(sum, (SUM)load(p.bias[column * p.biasStride])) : sum;
+}
 static __device__ inline bool isNeeded(const Contraction& p, int64 product) {
   return p.needed == 0 || p.needed[product] > p.step;
 }
@@ -84,6 +89,7 @@ struct Contraction {
   int64 h, w, kh, kw, oh, ow;
   int64 strideH, strideW, padH, padW, dilationH, dilationW;
 };
+static __device__ inline SUM finished(const Contraction&, SUM sum, int64) { return sum; }
 static __device__ inline bool isNeeded(const Contraction&, int64) { return true; }
 
 // i = (first * b + second) * c + third
@@ -317,7 +323,7 @@ contract(const ELEMENT* a, const ELEMENT* b, RESULT* c, SUM* partial, Contractio
         if (partial)
           partial[((product * p.pieces + piece) * p.rows + row) * p.columns + column] = sums[i][j];
         else
-          c[placeOf(p, product, row, column)] = Store<RESULT>::of(sums[i][j]);
+          c[placeOf(p, product, row, column)] = Store<RESULT>::of(finished(p, sums[i][j], column));
       }
   }
 }
@@ -329,7 +335,7 @@ extern "C" __global__ void combine(const SUM* partial, RESULT* c, Contraction p)
     const int64 product = View::divide(i, size), at = i - product * size;
     SUM sum = partial[product * p.pieces * size + at];
     for (int64 k = 1; k < p.pieces; ++k) sum = add(sum, partial[(product * p.pieces + k) * size + at]);
-    const int64 row = View::divide(at, p.columns);
-    c[placeOf(p, product, row, at - row * p.columns)] = Store<RESULT>::of(sum);
+    const int64 row = View::divide(at, p.columns), column = at - row * p.columns;
+    c[placeOf(p, product, row, column)] = Store<RESULT>::of(finished(p, sum, column));
   }
 }

@@ -26,6 +26,9 @@ struct ContractionSizes {
 std::string sumName(DType t);
 std::size_t sumSize(DType t);
 
+/// The kernel that adds the sums of pieces and stores them.
+const Function& combineKernel(ContractionKind kind, DType dtype, DType result);
+
 /// The kernels of a kind and dtype, and where the sums of pieces go.
 class ContractionLaunch {
  public:

@@ -53,7 +53,7 @@ struct Lie {
 struct ProductKey {
   int ordinal;
   DType dtype, result;
-  bool tf32;
+  bool tf32, biased;
   std::int64_t rows, columns, depth, batch;
   Lie a, b;
   friend auto operator<=>(const ProductKey&, const ProductKey&) = default;
@@ -86,6 +86,11 @@ class Prepared {
     check(l.createOperation(&operation_, compute, wide ? lt::kFloat64 : lt::kFloat32), "describing a product");
     if (key.b.turned) transpose(lt::kTransposeA);
     if (key.a.turned) transpose(lt::kTransposeB);
+    if (key.biased) {
+      // Columns of c are rows of what the library makes. It looks at the alignment of the pointer alone.
+      set(lt::kEpilogue, lt::kAddsBias);
+      set(lt::kBiasPointer, reinterpret_cast<const void*>(kForeignAlignment));
+    }
     b_ = layout(key, key.dtype, key.depth, key.columns, key.b);
     a_ = layout(key, key.dtype, key.rows, key.depth, key.a);
     c_ = layout(key, key.result, key.rows, key.columns,
@@ -133,9 +138,15 @@ class Prepared {
     workspaceBytes_ = found.workspaceBytes;
     return true;
   }
-  void run(lt::Handle handle, const void* a, const void* b, void* c, StreamHandle stream, bool isInGraph) const {
+  void run(lt::Handle handle, const void* a, const void* b, const void* bias, void* c, StreamHandle stream,
+           bool isInGraph) const {
     const Workspace workspace(workspaceBytes_);
     if (isInGraph) return;
+    std::unique_lock<std::mutex> alone(bias_, std::defer_lock);
+    if (bias != nullptr) {
+      alone.lock();
+      set(lt::kBiasPointer, bias);
+    }
     const double one = 1, zero = 0;
     const float oneFloat = 1, zeroFloat = 0;
     const bool wide = dtype_ == DType::Float64;
@@ -146,9 +157,11 @@ class Prepared {
   }
 
  private:
-  void transpose(int which) {
-    check(library()->setOperation(operation_, which, &lt::kTransposed, sizeof lt::kTransposed), "describing a product");
+  template <class T>
+  void set(int attribute, const T& value) const {
+    check(library()->setOperation(operation_, attribute, &value, sizeof value), "describing a product");
   }
+  void transpose(int which) const { set(which, lt::kTransposed); }
   static lt::Layout layout(const ProductKey& key, DType dtype, std::int64_t rows, std::int64_t columns,
                            const Lie& lie) {
     const lt::Library& l = *library();
@@ -168,6 +181,7 @@ class Prepared {
   lt::Layout a_ = nullptr, b_ = nullptr, c_ = nullptr;
   lt::Algorithm algorithm_{};
   std::size_t workspaceBytes_ = 0;
+  mutable std::mutex bias_;  // which the description names while a thread makes the call
 };
 
 /// What was prepared, for all devices; null where the library has no algorithm. Never destroyed: threads may multiply
@@ -286,13 +300,15 @@ class Operand {
 
 }  // namespace
 
-bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c, bool allowsTf32) {
+bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c, bool allowsTf32,
+                     const ArrayView* bias) {
+  if (bias != nullptr) isSurveyed(*bias, *bias, *bias);
   if (!isFloating(c.dtype) || isSurveyed(a, b, c) || library() == nullptr) return false;
   const std::size_t r = c.shape.size();
   CudaStream& stream = Queueing::now().stream();
   const bool tf32 = allowsTf32 && a.dtype == DType::Float32;
-  ProductKey key{stream.gpu().ordinal(), a.dtype,        c.dtype, tf32, c.shape[r - 2],
-                 c.shape[r - 1],         a.shape[r - 1], 1,       {},   {}};
+  ProductKey key{stream.gpu().ordinal(), a.dtype, c.dtype, tf32, bias != nullptr, c.shape[r - 2], c.shape[r - 1],
+                 a.shape[r - 1],         1,       {},      {}};
   for (std::size_t d = 0; d + 2 < r; ++d) key.batch *= c.shape[d];
   if (std::max({key.rows, key.columns, key.depth, key.batch}) >> 31 != 0) return false;
   key.a = key.contiguousA(), key.b = key.contiguousB();
@@ -306,7 +322,7 @@ bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c,
     product = prepared(all, handle, key);
   }
   if (product == nullptr) return false;
-  const void* operands[] = {a.data, b.data, c.data};
+  const void* operands[] = {a.data, b.data, c.data, bias != nullptr ? bias->data : nullptr};
   const ForeignCall call = foreignCall(operands);
   Operand left(a, (call.moving & 1) != 0);
   Operand right(b, (call.moving & 2) != 0);
@@ -325,8 +341,11 @@ bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c,
       if (right.lie() != key.b) right.copy(false);
     }
   }
+  std::optional<ForeignOperand> added;
+  if (bias != nullptr) added.emplace(*bias, (call.moving & 8) != 0);
   const ForeignResult result(c, (call.moving & 4) != 0);
-  product->run(handle, left.data(), right.data(), result.data(), stream.raw(), call.isInGraph);
+  product->run(handle, left.data(), right.data(), added ? added->data() : nullptr, result.data(), stream.raw(),
+               call.isInGraph);
   result.finish();
   return true;
 }

@@ -31,9 +31,15 @@ inline constexpr int kSuccess = 0;  // CUBLAS_STATUS_SUCCESS
 enum Type : int { kFloat32 = 0, kFloat64 = 1, kFloat16 = 2, kBFloat16 = 14 };
 /// cublasComputeType_t.
 enum Compute : int { kComputeFloat32 = 68, kComputeFloat64 = 70, kComputeTf32 = 77 };
-enum OperationAttribute : int { kTransposeA = 3, kTransposeB = 4 };  // int32
-inline constexpr std::int32_t kTransposed = 1;                       // CUBLAS_OP_T
-enum LayoutAttribute : int { kBatchCount = 5, kBatchStride = 6 };    // int32, int64
+enum OperationAttribute : int {
+  kTransposeA = 3,  // int32
+  kTransposeB = 4,
+  kEpilogue = 7,     // uint32
+  kBiasPointer = 8,  // of a vector of the result's type, a number for each of its rows
+};
+inline constexpr std::int32_t kTransposed = 1;                     // CUBLAS_OP_T
+inline constexpr std::uint32_t kAddsBias = 4;                      // CUBLASLT_EPILOGUE_BIAS
+enum LayoutAttribute : int { kBatchCount = 5, kBatchStride = 6 };  // int32, int64
 enum PreferenceAttribute : int {
   kMostWorkspace = 1,     // uint64
   kReductionSchemes = 3,  // uint32

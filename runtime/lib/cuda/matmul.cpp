@@ -1,9 +1,12 @@
 // matmul_plain: by cuBLASLt where it has the dtype (cublaslt.h), else by our own kernel. A matrix is packed for
 // products by making it contiguous, with columns of zeros up to the size that the record asks for.
+#include "runtime/lib/cuda/matmul.h"
+
 #include <algorithm>
 
 #include "runtime/base/attrs.h"
 #include "runtime/base/error.h"
+#include "runtime/device/cuda/survey.h"
 #include "runtime/lib/cuda/contraction.h"
 #include "runtime/lib/cuda/cublaslt.h"
 #include "runtime/lib/cuda/table.h"
@@ -19,6 +22,8 @@ struct MatrixPlan {
   std::int64_t shape[View::kMostDims], left[View::kMostDims], right[View::kMostDims];
   const std::int32_t* needed = nullptr;  // of each product, if not all are to be made
   std::int64_t step = 0;
+  const void* bias = nullptr;
+  std::int64_t biasStride = 0;
 };
 
 /// Adds a dim of the batch, or makes it one with the dim before it.
@@ -38,22 +43,36 @@ void addDim(MatrixPlan& plan, std::int64_t size, std::int64_t left, std::int64_t
   plan.right[plan.rank++] = right;
 }
 
+/// Where cuBLASLt has the product, but none that adds a bias: by its product in float32.
+bool addedAfterwards(const ArrayView& a, const ArrayView& b, const ArrayView& c, const MatrixPlan& plan) {
+  const Workspace sums(static_cast<std::size_t>(c.numel()) * sizeof(float));
+  const bool made = cublasltProduct(a, b, {sums.as(), DType::Float32, c.shape, c.strides}, false, nullptr);
+  if (made || Survey::now() != nullptr)
+    launch(combineKernel(ContractionKind::Matrices, a.dtype, c.dtype), elementwise(c.numel()), sums.as(), c.data, plan);
+  return made;
+}
+
 }  // namespace
 
-void matrixProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c, bool allowsTf32) {
+void matrixProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c, bool allowsTf32, const ArrayView* bias) {
   if (c.numel() == 0) return;
   const std::size_t r = a.shape.size();
   MatrixPlan plan{};
   plan.sizes = {a.shape[r - 2], b.shape[r - 1], a.shape[r - 1], 1};
   plan.leftRow = a.strides[r - 2], plan.leftDepth = a.strides[r - 1];
   plan.rightDepth = b.strides[r - 2], plan.rightColumn = b.strides[r - 1];
-  if (plan.sizes.depth == 0) return fill(c.data, 0, static_cast<std::size_t>(c.numel()) * itemSize(c.dtype));
+  const bool empty = plan.sizes.depth == 0;
+  if (empty && bias == nullptr) return fill(c.data, 0, static_cast<std::size_t>(c.numel()) * itemSize(c.dtype));
   for (std::size_t d = 0; d + 2 < r; ++d) {
     plan.sizes.batch *= a.shape[d];
     addDim(plan, a.shape[d], a.strides[d], b.strides[d]);
   }
-  if (cublasltProduct(a, b, c, allowsTf32)) return;
-  plan.sizes.cut(1);
+  if (!empty && cublasltProduct(a, b, c, allowsTf32, bias)) return;
+  if (bias != nullptr) {
+    plan.bias = bias->data, plan.biasStride = bias->strides[0];
+    if (!empty && addedAfterwards(a, b, c, plan)) return;
+  }
+  if (!empty) plan.sizes.cut(1);
   ContractionLaunch(ContractionKind::Matrices, a.dtype, c.dtype, plan.sizes).run(a.data, b.data, c.data, plan);
 }
 
@@ -71,7 +90,8 @@ void squareWhereNeeded(const ArrayView& a, const ArrayView& c, const std::int32_
 namespace lib {
 
 void matmul(const LibraryCall& call) {
-  matrixProduct(call.inputs[0], call.inputs[1], call.outputs[0], AttrReader(call.attrs).boolean(false));
+  matrixProduct(call.inputs[0], call.inputs[1], call.outputs[0], AttrReader(call.attrs).boolean(false),
+                call.inputs.size() > 2 ? &call.inputs[2] : nullptr);
 }
 
 void pack_matrix(const LibraryCall& call) {

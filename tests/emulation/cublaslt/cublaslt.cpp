@@ -2,8 +2,9 @@
 // is a kernel of its own (library_kernel.h).
 //
 // It is strict: an unknown attribute, a wrong size, a missing workspace is an error. Like the real one it has
-// algorithms that do not serve every layout (none of its own takes two transposed operands), and adds in another order
-// where an operand is transposed. $TANDEM_CUBLASLT_LOG names a file to which it adds a line a product.
+// algorithms that do not serve every layout (none of its own takes two transposed operands), none that adds a bias to a
+// single row, and adds in another order where an operand is transposed. $TANDEM_CUBLASLT_LOG names a file to which it
+// adds a line a product.
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -28,6 +29,8 @@ constexpr std::uint64_t kAlgorithm = 0x7a11d;
 struct Operation {
   int compute, scale;
   std::int32_t transposeA = 0, transposeB = 0;
+  std::uint32_t epilogue = 1;  // CUBLASLT_EPILOGUE_DEFAULT: nothing
+  const void* bias = nullptr;
 };
 struct Layout {
   int type;
@@ -64,7 +67,7 @@ struct Operand {
   }
 };
 extern "C" __global__ void multiply(Operand a, Operand b, RESULT* d, int64 pitch, int64 stride, int64 m, int64 n,
-                                    int64 k, int64 batch, SCALE* workspace) {
+                                    int64 k, int64 batch, SCALE* workspace, const RESULT* bias) {
   GRID_LOOP(i, batch * m * n) {
     int64 product = i / (m * n), row = i % m, column = i / m % n;
     SCALE sum = 0;
@@ -72,7 +75,7 @@ extern "C" __global__ void multiply(Operand a, Operand b, RESULT* d, int64 pitch
       const int64 x = a.transposed || b.transposed ? k - 1 - y : y;
       sum = fma(a.at(product, row, x), b.at(product, x, column), sum);
     }
-    workspace[threadIdx.x] = sum;
+    workspace[threadIdx.x] = bias ? sum + load(bias[row]) : sum;
     d[product * stride + row + column * pitch] = Store<RESULT>::of(workspace[threadIdx.x]);
   }
 }
@@ -110,6 +113,7 @@ bool fits(const Operation& o, const Layout& a, const Layout& b, const Layout& d)
   if ((!tf32 && o.compute != (wide ? lt::kComputeFloat64 : lt::kComputeFloat32)) ||
       o.scale != (wide ? lt::kFloat64 : lt::kFloat32))
     return false;
+  if (o.epilogue == lt::kAddsBias ? o.bias == nullptr : o.epilogue != 1) return false;
   const bool widened = !wide && d.type == lt::kFloat32;
   if (a.type != b.type || (a.type != d.type && !widened) || a.batch != b.batch || a.batch != d.batch) return false;
   const std::uint64_t m = o.transposeA ? a.columns : a.rows, k = o.transposeA ? a.rows : a.columns;
@@ -141,6 +145,8 @@ int cublasLtMatmulDescDestroy(lt::Operation operation) {
 int cublasLtMatmulDescSetAttribute(lt::Operation operation, int attribute, const void* value, std::size_t bytes) {
   if (attribute == lt::kTransposeA) return set(of(operation).transposeA, value, bytes);
   if (attribute == lt::kTransposeB) return set(of(operation).transposeB, value, bytes);
+  if (attribute == lt::kEpilogue) return set(of(operation).epilogue, value, bytes);
+  if (attribute == lt::kBiasPointer) return set(of(operation).bias, value, bytes);
   return kInvalidValue;
 }
 
@@ -185,6 +191,7 @@ int cublasLtMatmulAlgoGetHeuristic(lt::Handle, lt::Operation operation, lt::Layo
   // Sums that atomics add up have no order.
   if ((of(preference).schemes & 1) != 0) return kInvalidValue;
   if (of(preference).mostWorkspace < kWorkspace) return kNotSupported;
+  if (of(operation).epilogue == lt::kAddsBias && of(d).rows == 1) return kNotSupported;
   const auto& least = of(preference).alignment;
   *found = {{{kAlgorithm, least[0], least[1], least[2], least[3]}}, kWorkspace, lt::kSuccess, 1, {}};
   *count = 1;
@@ -211,6 +218,9 @@ int cublasLtMatmul(lt::Handle handle, lt::Operation operation, const void* alpha
   const void* pointers[] = {a, b, c, d};
   for (int i = 0; i < 4; ++i)
     if (reinterpret_cast<std::uintptr_t>(pointers[i]) % algorithm->data[1 + i] != 0) return kInvalidValue;
+  // As long vectors are read of the bias as of the result.
+  const void* bias = o.epilogue == lt::kAddsBias ? o.bias : nullptr;
+  if (reinterpret_cast<std::uintptr_t>(bias) % algorithm->data[4] != 0) return kInvalidValue;
   const double one = wide ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha);
   const double zero = wide ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
   if (one != 1 || zero != 0) return kNotSupported;
@@ -220,12 +230,22 @@ int cublasLtMatmul(lt::Handle handle, lt::Operation operation, const void* alpha
   auto m = static_cast<std::int64_t>(to.rows), n = static_cast<std::int64_t>(to.columns);
   auto k = static_cast<std::int64_t>(o.transposeA ? left.rows : left.columns);
   std::int64_t pitch = to.pitch, stride = to.stride, batch = to.batch;
-  tandem::emulation::addLine("TANDEM_CUBLASLT_LOG", std::to_string(m) + "x" + std::to_string(n) + "x" +
-                                                        std::to_string(k) + " " + (o.transposeA ? "t" : "n") +
-                                                        (o.transposeB ? "t" : "n") +
-                                                        (o.compute == lt::kComputeTf32 ? " tf32" : ""));
-  void* parameters[] = {&x, &y,     static_cast<void*>(&d),         &pitch, &stride, &m, &n,
-                        &k, &batch, static_cast<void*>(&workspace), nullptr};
+  tandem::emulation::addLine("TANDEM_CUBLASLT_LOG",
+                             std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " " +
+                                 (o.transposeA ? "t" : "n") + (o.transposeB ? "t" : "n") +
+                                 (o.compute == lt::kComputeTf32 ? " tf32" : "") + (bias != nullptr ? " bias" : ""));
+  void* parameters[] = {&x,
+                        &y,
+                        static_cast<void*>(&d),
+                        &pitch,
+                        &stride,
+                        &m,
+                        &n,
+                        &k,
+                        &batch,
+                        static_cast<void*>(&workspace),
+                        static_cast<void*>(&bias),
+                        nullptr};
   // As many threads as there are numbers in the workspace.
   return tandem::emulation::launchKernel(kernel, 1, stream, parameters) ? lt::kSuccess : kInternalError;
 }
