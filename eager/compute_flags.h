@@ -52,7 +52,8 @@ inline void setComputeFlags(ComputeFlags flags) { currentComputeFlags.store(flag
 
 /// May products of this operand round float32 to TF32? False for other dtypes, which know no such thing.
 inline bool productsAllowTf32(const Tensor& x) { return x.dtype() == DType::Float32 && computeFlags().matmulTf32; }
-/// The product of matrices, as these flags allow it: every composite's. That of half types is float32 if `wide`.
-Tensor matrixProduct(const Tensor& a, const Tensor& b, bool wide = false);
+/// The product of matrices, as these flags allow it: every composite's. That of half types is float32 if `wide`; or
+/// `bias`, a number for each column, is added to it before it is rounded.
+Tensor matrixProduct(const Tensor& a, const Tensor& b, bool wide = false, const Tensor& bias = {});
 
 }  // namespace tandem

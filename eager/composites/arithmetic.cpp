@@ -331,7 +331,7 @@ Tensor positive(const Tensor& x) {
 
 // ---- products of matrices --------------------------------------------------------------------------------------
 
-Tensor matmulFor(const Tensor& a, const Tensor& b, bool wide) {
+Tensor matmulFor(const Tensor& a, const Tensor& b, bool wide, const Tensor& bias) {
   if (a.dim() == 0 || b.dim() == 0)
     fail("matmul: both arguments to matmul need to be at least 1D, but they are ", a.dim(), "D and ", b.dim(), "D");
   Tensor x = a.dim() == 1 ? unsqueeze(a, 0) : a;
@@ -344,7 +344,7 @@ Tensor matmulFor(const Tensor& a, const Tensor& b, bool wide) {
   // with a vector are added in an order that the number of rows decides.
   const bool weighed = y.dim() == 2 && y.size(-1) > 1 && y.requiresGrad() && gradEnabled();
   if (y.dim() == 2 && x.dim() > 2 && x.numel() > 0 && (x.isContiguous() || weighed)) {
-    Tensor z = matrixProduct(reshape(x, Dims{x.numel() / x.size(-1), x.size(-1)}), y, wide);
+    Tensor z = matrixProduct(reshape(x, Dims{x.numel() / x.size(-1), x.size(-1)}), y, wide, bias);
     Dims shape = x.shape();
     shape[shape.size() - 1] = y.size(-1);
     z = view(z, shape);
@@ -363,7 +363,7 @@ Tensor matmulFor(const Tensor& a, const Tensor& b, bool wide) {
     x = spread(x);
     y = spread(y);
   }
-  Tensor z = matrixProduct(x, y, wide);
+  Tensor z = matrixProduct(x, y, wide, bias);
   if (a.dim() == 1) z = squeeze_dims(z, Dims{-2});
   if (b.dim() == 1) z = squeeze_dims(z, Dims{-1});
   return z;
@@ -371,19 +371,19 @@ Tensor matmulFor(const Tensor& a, const Tensor& b, bool wide) {
 
 Tensor matmul(const Tensor& a, const Tensor& b) { return matmulFor(a, b, false); }
 
-Tensor mmFor(const Tensor& a, const Tensor& b, bool wide) {
+Tensor mmFor(const Tensor& a, const Tensor& b, bool wide, const Tensor& bias) {
   if (a.dim() != 2 || b.dim() != 2)
     fail("mm: expected matrices, but got shapes ", shapeText(a.shape()), " and ", shapeText(b.shape()));
   if (a.size(1) != b.size(0))
     fail("mm: mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ", b.size(0), "x",
          b.size(1), ")");
-  return matrixProduct(a, b, wide);
+  return matrixProduct(a, b, wide, bias);
 }
 Tensor mm(const Tensor& a, const Tensor& b) { return mmFor(a, b, false); }
-Tensor bmmFor(const Tensor& a, const Tensor& b, bool wide) {
+Tensor bmmFor(const Tensor& a, const Tensor& b, bool wide, const Tensor& bias) {
   if (a.dim() != 3 || b.dim() != 3 || a.size(0) != b.size(0) || a.size(2) != b.size(1))
     fail("bmm: batches of matrices do not fit: ", shapeText(a.shape()), " @ ", shapeText(b.shape()));
-  return matrixProduct(a, b, wide);
+  return matrixProduct(a, b, wide, bias);
 }
 Tensor bmm(const Tensor& a, const Tensor& b) { return bmmFor(a, b, false); }
 Tensor mv(const Tensor& a, const Tensor& v) {

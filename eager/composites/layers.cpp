@@ -102,7 +102,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     fail("linear: input of shape ", shapeText(x.shape()), " and weight of shape ", shapeText(weight.shape()),
          ": mat1 and mat2 shapes cannot be multiplied");
   const bool wide = bias.defined() && isHalf(x.dtype()) && bias.dtype() == x.dtype();
-  const Tensor y = matmulFor(x, t(weight), wide);
+  const Tensor w = t(weight);
+  if (wide)
+    if (const Tensor row = biasOf(x, w, bias); row.defined()) return matmulFor(x, w, true, row);
+  const Tensor y = matmulFor(x, w, wide);
   if (wide) return sumOver(y, bias, x.dtype());
   return bias.defined() ? applyOver(y, OpCode::add, {y, bias}) : y;
 }

@@ -35,7 +35,9 @@ Tensor withProduct(const Tensor& x, const Tensor& a, const Tensor& b, const Scal
     auto wide = [](const Tensor& t) { return toDType(t, DType::Float32); };
     return toDType(withProduct(wide(x), wide(a), wide(b), beta, alpha, multiply), a.dtype());
   }
-  Tensor product = multiply(a, b, isHalf(a.dtype()) && !isZero(beta));
+  if (isOne(alpha) && isOne(beta))
+    if (const Tensor bias = biasOf(a, b, x); bias.defined()) return multiply(a, b, true, bias);
+  Tensor product = multiply(a, b, isHalf(a.dtype()) && !isZero(beta), Tensor());
   DimsRef target = product.shape();
   if (!(x.shape() == product.shape())) expand(x, target);  // raises if x does not fit
   Tensor p = times(product, alpha);
@@ -124,6 +126,15 @@ Tensor sumOver(const Tensor& product, const Tensor& x, DType dtype) {
   return toDType(applyOver(product, OpCode::add, {toDType(x, product.dtype()), product}), dtype);
 }
 
+Tensor biasOf(const Tensor& a, const Tensor& b, const Tensor& x) {
+  if (!isHalf(a.dtype()) || x.dtype() != a.dtype() || b.dim() < 2 || x.dim() == 0) return {};
+  if (x.size(-1) != b.size(-1) || x.numel() != x.size(-1) || !targetOf(a.device()).productsAddBias) return {};
+  // With more dims than the product has, x is what says the shape of the sum, or is an error.
+  const std::int64_t dims = a.dim() == 1 ? b.dim() - 1 : std::max(a.dim(), b.dim());
+  if (x.dim() > dims) return {};
+  return x.dim() == 1 ? x : view(x, Dims{x.numel()});
+}
+
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   needOneDType("addmm", x, a, b);
   needHeldFactors("addmm", x.dtype(), beta, alpha);
@@ -155,7 +166,7 @@ Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scal
   needHeldFactors("addr", type, beta, alpha);
   FusedScope fused(x);
   return withProduct(toDType(x, type), toDType(a, type), toDType(b, type), beta, alpha,
-                     [](const Tensor& left, const Tensor& right, bool) { return outer(left, right); });
+                     [](const Tensor& left, const Tensor& right, bool, const Tensor&) { return outer(left, right); });
 }
 Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   needBatches("baddbmm", a, b);

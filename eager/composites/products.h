@@ -6,10 +6,14 @@
 
 namespace tandem::ops {
 
-/// matmul, mm and bmm; of half types in float32 if `wide`.
-Tensor matmulFor(const Tensor& a, const Tensor& b, bool wide);
-Tensor mmFor(const Tensor& a, const Tensor& b, bool wide);
-Tensor bmmFor(const Tensor& a, const Tensor& b, bool wide);
+/// matmul, mm and bmm; of half types in float32 if `wide`, or rounded after `bias`, if defined, was added (biasOf).
+Tensor matmulFor(const Tensor& a, const Tensor& b, bool wide, const Tensor& bias = {});
+Tensor mmFor(const Tensor& a, const Tensor& b, bool wide, const Tensor& bias = {});
+Tensor bmmFor(const Tensor& a, const Tensor& b, bool wide, const Tensor& bias = {});
+
+/// `x`, which is to be added to the product of half types a and b, as a number for each column: where it is that, and
+/// the products of their device add it. Else undefined.
+Tensor biasOf(const Tensor& a, const Tensor& b, const Tensor& x);
 
 /// `product + x`, where that was computed for this alone; if it is wider than `dtype`, x is widened for it, and the sum
 /// rounded.

@@ -38,6 +38,10 @@ struct Target {
   /// they run (Executor::launchStrided)? Else what reads such an input is a kernel of its own.
   bool takesStridedRows = true;
 
+  /// Do the device's products of half types add a bias before they round, so that a layer is one call? What is added
+  /// then decides in which order they sum, so that composites ask, for all modes alike, and no pass does.
+  bool productsAddBias = false;
+
   /// Are rows of n elements cut into blocks? Only kernels can be that do nothing with a finished row but store it, so
   /// that fusing what follows a reduction would leave the processor idle.
   [[nodiscard]] bool splitsRows(std::int64_t rows, std::int64_t n) const { return rows <= fewRows && n >= longRow; }

@@ -204,6 +204,7 @@ Target targetOf(const GpuProperties& p) {
   // No operand is copied to be turned: a launch turns (across.h), or what it reads across meets in the second cache.
   t.shortRow = 0;
   t.takesStridedRows = false;
+  t.productsAddBias = true;
   t.fewRows = std::max(p.multiprocessors / 2, 1);
   return t;
 }
