@@ -1,5 +1,7 @@
 #include "runtime/lib/cuda/cudnn_attention.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -47,6 +49,42 @@ enum Number : std::int64_t {
   kOne
 };
 
+/// In elements, of the four dims.
+using Strides = std::array<std::int64_t, 4>;
+Strides stridesOf(DimsRef strides) { return {strides[0], strides[1], strides[2], strides[3]}; }
+
+/// From the first element to behind the last one.
+std::int64_t extentOf(const Dims& shape, const Strides& strides) {
+  std::int64_t extent = 1;
+  for (std::size_t d = 0; d < 4; ++d) extent += (shape[d] - 1) * strides[d];
+  return extent;
+}
+
+/// The strides of an operand that the library can take as it lies: contiguous, or of dense rows that begin at multiples
+/// of kForeignAlignment bytes, in any order, and do not overlap. Those of dims of size 1 do not matter and are made the
+/// same for all. None where it takes a copy.
+std::optional<Strides> asItLies(const ArrayView& x, DType half) {
+  if (x.dtype != half) return {};
+  if (x.contiguous()) return stridesOf(contiguousStrides(x.shape));
+  Strides strides = stridesOf(x.strides);
+  for (std::size_t d = 4; d-- > 0;)
+    if (x.shape[d] == 1) strides[d] = d == 3 ? 1 : strides[d + 1] * x.shape[d + 1];
+  std::array<std::size_t, 4> order{0, 1, 2, 3};
+  std::ranges::sort(order, {}, [&](std::size_t d) { return std::pair(strides[d], x.shape[d]); });
+  const std::int64_t step = kForeignAlignment / static_cast<std::int64_t>(itemSize(half));
+  std::int64_t extent = 1;
+  for (const std::size_t d : order) {
+    const bool isStep = d == 3 ? strides[d] == 1 : strides[d] % step == 0;
+    if (!isStep || (x.shape[d] != 1 && strides[d] < extent)) return {};
+    extent += (x.shape[d] - 1) * strides[d];
+  }
+  return strides;
+}
+/// Those that the library gets it with.
+Strides layoutOf(const ArrayView& x, DType half) {
+  return asItLies(x, half).value_or(stridesOf(contiguousStrides(x.shape)));
+}
+
 struct Key {
   int ordinal;
   bool backward;
@@ -54,6 +92,7 @@ struct Key {
   std::int64_t batch, heads, sharedHeads, rows, keys, width, valueWidth;
   std::int64_t maskBatch, maskHeads;  // 0: no mask
   bool causal;
+  Strides queryStrides, keyStrides, valueStrides, outputStrides, gradStrides;
   friend auto operator<=>(const Key&, const Key&) = default;
 
   [[nodiscard]] Dims query() const { return {batch, heads, rows, width}; }
@@ -71,8 +110,8 @@ class Description {
   explicit Description(const Key& key) : key_(key), type_(cudnn::typeOf(key.dtype)) {}
 
   cudnn::Operations forward() && {
-    const Tensor query = memory(kQuery, key_.query());
-    const Tensor scores = seen(added(scaled(product(query, turned(kKey, key_.key())))));
+    const Tensor query = memory(kQuery, key_.query(), key_.queryStrides);
+    const Tensor scores = seen(added(scaled(product(query, turned(kKey, key_.key(), key_.keyStrides)))));
     const Tensor largest = build_.between(cudnn::kFloat32, key_.sums());
     build_.reduce(cudnn::kMaximum, scores, largest);
     const Tensor exponentials = of(cudnn::kExp, of(cudnn::kSubtract, scores, largest));
@@ -83,27 +122,29 @@ class Description {
     build_.apply(cudnn::kAdd, largest, logarithm, build_.inMemory(kSums, cudnn::kFloat32, key_.sums()));
     const Tensor probabilities = build_.between(type_, key_.scores());
     build_.apply(cudnn::kDivide, exponentials, sum, probabilities);
-    build_.multiply(probabilities, memory(kValue, key_.value()), memory(kOutput, key_.output()));
+    build_.multiply(probabilities, memory(kValue, key_.value(), key_.valueStrides),
+                    memory(kOutput, key_.output(), key_.outputStrides));
     return std::move(build_).finish();
   }
 
   /// As the rule of attention says (autograd/rules/attention.cpp), a head of keys for each head of queries.
   cudnn::Operations backward() && {
-    const Tensor query = memory(kQuery, key_.query());
-    const Tensor grad = memory(kOutputGrad, key_.output());
+    const Tensor query = memory(kQuery, key_.query(), key_.queryStrides);
+    const Tensor grad = memory(kOutputGrad, key_.output(), key_.gradStrides);
     const Tensor rowProducts = productsOfRows(grad);
-    const Tensor keyTurned = turned(kKey, key_.key());
+    const Tensor keyTurned = turned(kKey, key_.key(), key_.keyStrides);
     const Tensor scores = added(scaled(product(query, keyTurned)));
     const Tensor sums = build_.inMemory(kSums, cudnn::kFloat32, key_.sums());
     const Tensor probabilities = of(cudnn::kExp, seen(of(cudnn::kSubtract, scores, sums)));
     const Dims keyGrad{key_.batch, key_.heads, key_.keys, key_.width};
     const Dims valueGrad{key_.batch, key_.heads, key_.keys, key_.valueWidth};
     build_.multiply(turnedScores(probabilities), grad, memory(kValueGrad, valueGrad));
-    const Tensor centred = of(cudnn::kSubtract, product(grad, turned(kValue, key_.value())), rowProducts);
+    const Tensor centred =
+        of(cudnn::kSubtract, product(grad, turned(kValue, key_.value(), key_.valueStrides)), rowProducts);
     const Tensor scoreGrad = build_.between(type_, key_.scores());
     build_.apply(cudnn::kMultiply, of(cudnn::kMultiply, centred, probabilities), *scale_, scoreGrad);
     build_.multiply(turnedScores(scoreGrad), query, memory(kKeyGrad, keyGrad));
-    const Tensor key = build_.between(type_, key_.key());
+    const Tensor key = build_.between(type_, key_.key(), key_.keyStrides);
     build_.reshape(keyTurned, key);
     build_.multiply(scoreGrad, key, memory(kQueryGrad, key_.query()));
     return std::move(build_).finish();
@@ -113,9 +154,11 @@ class Description {
   using Tensor = cudnn::GraphBuilder::Tensor;
 
   Tensor memory(std::int64_t id, const Dims& shape) { return build_.inMemory(id, type_, shape); }
+  Tensor memory(std::int64_t id, const Dims& shape, DimsRef strides) {
+    return build_.inMemory(id, type_, shape, strides);
+  }
   /// With its last two dims swapped.
-  Tensor turned(std::int64_t id, const Dims& shape) {
-    Dims strides = contiguousStrides(shape);
+  Tensor turned(std::int64_t id, const Dims& shape, Strides strides) {
     std::swap(strides[2], strides[3]);
     return build_.inMemory(id, type_, Dims{shape[0], shape[1], shape[3], shape[2]}, strides);
   }
@@ -168,7 +211,7 @@ class Description {
   /// The sum of each row's products of the output and its cotangent, which an engine keeps in memory.
   Tensor productsOfRows(Tensor grad) {
     const Tensor products = build_.between(cudnn::kFloat32, key_.output());
-    build_.apply(cudnn::kMultiply, grad, memory(kOutput, key_.output()), products);
+    build_.apply(cudnn::kMultiply, grad, memory(kOutput, key_.output(), key_.outputStrides), products);
     const Tensor sums = build_.between(cudnn::kFloat32, key_.sums());
     build_.reduce(cudnn::kSum, products, sums);
     const Tensor kept = build_.inMemory(kRowProducts, cudnn::kFloat32, key_.sums());
@@ -200,13 +243,34 @@ std::shared_ptr<const cudnn::ExecutionPlan> choose(const Key& key) {
   }
 }
 
-Key keyOf(const AttentionOperands& o, int ordinal, bool backward) {
+/// `output` is the result, or an operand of the backward, as `grad` is, which the forward has not.
+Key keyOf(const AttentionOperands& o, const ArrayView& output, const ArrayView* grad, int ordinal) {
   const Dims &q = o.query.shape, &k = o.key.shape;
-  Key key{ordinal, backward, o.half, q[0], q[1], k[1], q[2], k[2], q[3], o.value.shape[3], 0, 0, o.causal};
+  Key key{};
+  key.ordinal = ordinal;
+  key.backward = grad != nullptr;
+  key.dtype = o.half;
+  key.batch = q[0], key.heads = q[1], key.sharedHeads = k[1];
+  key.rows = q[2], key.keys = k[2], key.width = q[3], key.valueWidth = o.value.shape[3];
+  key.causal = o.causal;
+  key.queryStrides = layoutOf(o.query, o.half);
+  key.keyStrides = layoutOf(o.key, o.half);
+  key.valueStrides = layoutOf(o.value, o.half);
+  key.outputStrides = layoutOf(output, o.half);
+  if (grad != nullptr) key.gradStrides = layoutOf(*grad, o.half);
   if (o.mask == nullptr) return key;
   // Examples and heads that have one mask share it in memory, too.
   key.maskBatch = o.mask->strides[0] == 0 ? 1 : key.batch;
   key.maskHeads = o.mask->strides[1] == 0 ? 1 : key.heads;
+  return key;
+}
+/// Of contiguous operands.
+Key contiguous(Key key) {
+  key.queryStrides = stridesOf(contiguousStrides(key.query()));
+  key.keyStrides = stridesOf(contiguousStrides(key.key()));
+  key.valueStrides = stridesOf(contiguousStrides(key.value()));
+  if (!key.backward) return key;
+  key.outputStrides = key.gradStrides = stridesOf(contiguousStrides(key.output()));
   return key;
 }
 
@@ -261,20 +325,27 @@ class Moving {
   std::uint64_t bits_;
 };
 
-/// An operand in the half type, contiguous.
+/// An operand in the half type with the plan's strides: where it is, or a copy. Which strides these are does not depend
+/// on where it lies: a graph that is replayed keeps the plan.
 class HalfOperand {
  public:
-  HalfOperand(const ArrayView& x, DType half, bool moves) {
+  HalfOperand(const ArrayView& x, DType half, const Strides& strides, bool moves) : data_(x.data) {
+    const bool stays = !moves && isAligned(x.data) && Survey::now() == nullptr;  // which notes what a copy needs
+    if (stays && asItLies(x, half) == strides) return;
+    copy_.emplace(static_cast<std::size_t>(extentOf(x.shape, strides)) * itemSize(half));
+    const ArrayView to{copy_->as(), half, x.shape, Dims(strides.begin(), strides.end())};
+    // By a kernel, which a graph can be told where its operand lies.
     if (x.dtype == half)
-      here_.emplace(x, moves);
+      copyByKernel(x, to);
     else
-      converted_.emplace(x, half);
+      copyArray(x, to);
+    data_ = copy_->as();
   }
-  [[nodiscard]] const void* data() const { return here_ ? here_->data() : converted_->data(); }
+  [[nodiscard]] const void* data() const { return data_; }
 
  private:
-  std::optional<ForeignOperand> here_;
-  std::optional<ForeignCopy> converted_;
+  const void* data_;
+  std::optional<Workspace> copy_;
 };
 
 /// A result as cuDNN writes it, in the half type: where it is to be, or in memory from which a kernel brings it there.
@@ -307,8 +378,8 @@ class Work {
  public:
   Work(const AttentionOperands& o, const Key& key, std::shared_ptr<const cudnn::ExecutionPlan> plan,
        const ForeignCall& call, Moving& moving)
-      : problem_(key), plan_(std::move(plan)), call_(call), query_(o.query, o.half, moving.next()),
-        key_(o.key, o.half, moving.next()), value_(o.value, o.half, moving.next()) {
+      : problem_(key), plan_(std::move(plan)), call_(call), query_(o.query, o.half, key.queryStrides, moving.next()),
+        key_(o.key, o.half, key.keyStrides, moving.next()), value_(o.value, o.half, key.valueStrides, moving.next()) {
     // By a kernel, whose arguments a graph can be told: plans are kept whatever a number is.
     launch(kernel("writeNumber", o.half), Grid{}, static_cast<float>(o.scale), scale_.as());
     if (o.mask != nullptr) mask_.emplace(*o.mask, key);
@@ -339,10 +410,15 @@ class Work {
   std::vector<cudnn::Bound> tensors_;
 };
 
-/// Null where our own kernels are to do it.
-std::shared_ptr<const cudnn::ExecutionPlan> planOf(const Key& key) {
+/// Null where our own kernels are to do it. Where no engine takes operands as they lie, `key` becomes that of copies.
+std::shared_ptr<const cudnn::ExecutionPlan> planOf(Key& key) {
   static auto* const plans = new cudnn::PlanCache<Key>;
-  return plans->find(key, choose);
+  auto plan = plans->find(key, choose);
+  const Key copied = contiguous(key);
+  if (plan != nullptr || copied == key) return plan;
+  plan = plans->find(copied, choose);
+  if (plan != nullptr) key = copied;
+  return plan;
 }
 
 /// Notes for a survey what is queued beside cuDNN's work, which may be there where the program runs.
@@ -358,7 +434,7 @@ bool cudnnAttention(const AttentionOperands& o, const ArrayView& out, const Arra
   CudaStream& stream = Queueing::now().stream();
   const bool surveyed = Survey::now() != nullptr;
   if (!surveyed) stream.gpu().use();  // whose handle is made, and whose work is queued
-  const Key key = keyOf(o, stream.gpu().ordinal(), false);
+  Key key = keyOf(o, out, nullptr, stream.gpu().ordinal());
   const auto plan = surveyed ? nullptr : planOf(key);
   if (!surveyed && plan == nullptr) return false;
   const void* operands[] = {o.query.data, o.key.data, o.value.data, out.data};
@@ -385,7 +461,7 @@ bool cudnnAttentionGrad(const AttentionOperands& o, const ArrayView& grad, const
   if (!canAsk() || stream.gpu().properties().major > kLatestMajorOfGrad) return false;
   const bool surveyed = Survey::now() != nullptr;
   if (!surveyed) stream.gpu().use();
-  const Key key = keyOf(o, stream.gpu().ordinal(), true);
+  Key key = keyOf(o, output, &grad, stream.gpu().ordinal());
   const auto plan = surveyed ? nullptr : planOf(key);
   if (!surveyed && plan == nullptr) return false;
   const void* operands[] = {o.query.data, o.key.data,      o.value.data,    grad.data,
@@ -393,8 +469,8 @@ bool cudnnAttentionGrad(const AttentionOperands& o, const ArrayView& grad, const
   const ForeignCall call = foreignCall(operands);
   Moving moving(call);
   Work work(o, key, plan, call, moving);
-  const HalfOperand outputGrad(grad, o.half, moving.next());
-  const HalfOperand was(output, o.half, moving.next());
+  const HalfOperand outputGrad(grad, o.half, key.gradStrides, moving.next());
+  const HalfOperand was(output, o.half, key.outputStrides, moving.next());
   const Workspace sums(bytesOf(key.sums(), DType::Float32));
   const Workspace rowProducts(bytesOf(key.sums(), DType::Float32));
   launch(kernel("sumsOfStats", o.half), elementwise(numelOf(key.sums())), view(stats), sums.as());

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "runtime/lib/cuda/texts.h"
 #include "tests/emulation/library_kernel.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr int kWrongShape = 2008;
 constexpr std::int64_t kWidthUnit = 8;
 constexpr std::int64_t kMostWidth = 128;
+constexpr std::int64_t kStrideUnit = 8;
 
 // What is between operations is kept as float, rounded to its type.
 const char kText[] = R"cu(
@@ -87,11 +89,13 @@ static __device__ inline float reduction(const Work& w, const int64* at) {
 }
 extern "C" __global__ void graphStep(Work w) {
   const int64* n = w.y.dims;
+  if (w.step == 10003) {  // of what lies between elements, too
+    int64 extent = 1;
+    for (int d = 0; d < 4; ++d) extent += (n[d] - 1) * w.y.strides[d];
+    GRID_LOOP(i, extent) writeFlat(w.y, i, readFlat(w.x, i));
+    return;
+  }
   GRID_LOOP(i, n[0] * n[1] * n[2] * n[3]) {
-    if (w.step == 10003) {
-      writeFlat(w.y, i, readFlat(w.x, i));
-      continue;
-    }
     const int64 at[4] = {i / (n[3] * n[2] * n[1]), i / (n[3] * n[2]) % n[1], i / n[3] % n[2], i % n[3]};
     writeFlat(w.y, placeOf(w.y, at), w.step == 10000 ? product(w, at) : w.step > 10000 ? reduction(w, at) : pointwise(w, at));
   }
@@ -113,6 +117,12 @@ struct Work {
 };
 
 std::int64_t countOf(const GraphTensor& t) { return t.dims[0] * t.dims[1] * t.dims[2] * t.dims[3]; }
+/// From the first element to behind the last one.
+std::int64_t extentOf(const GraphTensor& t) {
+  std::int64_t extent = 1;
+  for (std::size_t d = 0; d < 4; ++d) extent += (t.dims[d] - 1) * t.strides[d];
+  return extent;
+}
 
 int readTensor(const Descriptor& d, GraphProblem& problem, std::int64_t& id) {
   const auto dims = d.all<std::int64_t>(dnn::kTensorDimensions), strides = d.all<std::int64_t>(dnn::kTensorStrides);
@@ -127,12 +137,18 @@ int readTensor(const Descriptor& d, GraphProblem& problem, std::int64_t& id) {
   t.place = is(dnn::kTensorIsVirtual) ? Place::Between : is(dnn::kTensorIsByValue) ? Place::Host : Place::Memory;
   std::ranges::copy(dims, t.dims.begin());
   std::ranges::copy(strides, t.strides.begin());
-  std::array<std::int64_t, 4> order{0, 1, 2, 3};  // dense, in any order of dims
-  std::ranges::sort(order, [&](auto a, auto b) { return t.strides[a] < t.strides[b]; });
-  std::int64_t reach = 1;
-  for (const std::int64_t k : order) {
-    if (t.dims[k] != 1 && t.strides[k] != reach) return failed(dnn::kNotSupported, "a tensor is not dense");
-    reach *= t.dims[k];
+  // Lines of one element after the other, in any order of dims, that do not overlap; of half types in whole vectors.
+  std::array<std::size_t, 4> order{0, 1, 2, 3};
+  std::ranges::sort(order, {}, [&](std::size_t d) { return std::pair(t.strides[d], t.dims[d]); });
+  const bool isHalf = t.type == dnn::kFloat16 || t.type == dnn::kBFloat16;
+  const std::int64_t unit = isHalf && t.place == Place::Memory ? kStrideUnit : 1;
+  std::int64_t extent = 1;
+  for (const std::size_t d : order) {
+    if (t.dims[d] == 1) continue;
+    const bool isFirst = extent == 1;
+    if (isFirst ? t.strides[d] != 1 : t.strides[d] < extent || t.strides[d] % unit != 0)
+      return failed(dnn::kNotSupported, "a tensor of such strides");
+    extent += (t.dims[d] - 1) * t.strides[d];
   }
   const auto [at, isNew] = problem.tensors.emplace(t.id, t);
   const GraphTensor& was = at->second;
@@ -219,7 +235,7 @@ cuda::FunctionHandle kernelFor(dnn::Handle handle) {
 std::int64_t GraphProblem::workspaceBytes() const {
   std::int64_t elements = 1;
   for (const auto& [id, t] : tensors)
-    if (t.place == Place::Between) elements += countOf(t);
+    if (t.place == Place::Between) elements += extentOf(t);
   return elements * 4;
 }
 
@@ -266,7 +282,7 @@ int executeGraph(const GraphProblem& problem, dnn::Handle handle, cuda::StreamHa
   std::map<std::int64_t, void*> places = pointers;
   auto* at = static_cast<float*>(workspace);
   for (const auto& [id, t] : problem.tensors)
-    if (t.place == Place::Between) places[id] = at, at += countOf(t);
+    if (t.place == Place::Between) places[id] = at, at += extentOf(t);
   const auto operand = [&](std::int64_t id) {
     if (id == 0) return KernelTensor{};
     const GraphTensor& t = problem.tensors.at(id);
