@@ -7,6 +7,7 @@
 //   X = s (a K^T + Q b^T)      Y = P (X - sum(P X))      Z = X (dP - sum(P dP)) - dP sum(P X) + (g c^T) M
 //   T = P (Z - sum(P Z))
 //   of g: (Y M) V + (P M) c      of V: (Y M)^T g      of Q: s (T K + dS b)      of K: s (T^T Q + dS^T a)
+#include <array>
 #include <limits>
 
 #include "autograd/rule_context.h"
@@ -19,14 +20,27 @@ namespace tandem::rules {
 namespace {
 
 Tensor turned(const Tensor& x) { return ops::transpose(x, -2, -1); }
+Tensor headsAndRowsSwapped(const Tensor& x) { return ops::transpose(x, 1, 2); }
+/// Is [B, H, rows, width] all of a [B, rows, H, width] array? What such an operand is made of needs its cotangent so.
+/// Of one among others (query, key and value of one array) the cotangent is written where a frame has it, dense.
+bool isTurnedArray(const Tensor& x) {
+  const Dims &n = x.shape(), &s = x.strides();
+  return !x.isContiguous() && isContiguous(Dims{n[0], n[2], n[1], n[3]}, Dims{s[0], s[2], s[1], s[3]});
+}
 /// Whole derivatives of half types are computed in float32.
 Tensor wide(const Tensor& x) { return ops::toDType(x, computeType(x.dtype())); }
 Tensor sumPlus(const Tensor& a, const Tensor& b) { return a.defined() ? (b.defined() ? ops::add(a, b) : a) : b; }
 
 struct Attrs {
   bool causal, masked, half, bfloat;
+  std::array<bool, 3> rowsFirst;  // of each result; of attention there is one
   explicit Attrs(AttrReader a)
-      : causal(a.boolean()), masked(a.boolean()), half(a.boolean(false)), bfloat(a.boolean(false)) {}
+      : causal(a.boolean()), masked(a.boolean()), half(a.boolean(false)), bfloat(a.boolean(false)),
+        rowsFirst{a.boolean(false), a.boolean(false), a.boolean(false)} {}
+  /// A result, or its cotangent, as [B, H, rows, width].
+  [[nodiscard]] Tensor asHeads(const Tensor& x, int result) const {
+    return x.defined() && rowsFirst[static_cast<std::size_t>(result)] ? headsAndRowsSwapped(x) : x;
+  }
 };
 
 /// The quantities above for operands first .. first + 2 and the extras from `extras` on.
@@ -105,14 +119,17 @@ void attention(RuleContext& c) {
   if (!c.hasGrad()) return;
   Attrs attrs(c.attrs());
   bool maskNeeds = attrs.masked && c.needs(5);
-  if (maskNeeds) c.set(5, Decomposed(c, 0, 3, 5, c.grad()).ds);
+  const Tensor grad = attrs.asHeads(c.grad(), 0);
+  if (maskNeeds) c.set(5, Decomposed(c, 0, 3, 5, grad).ds);
   if (!c.needs(0) && !c.needs(1) && !c.needs(2)) return;
-  auto [dq, dk, dv] =
-      ops::attention_grad(c.grad(), c.input(0), c.input(1), c.input(2), c.output(0), c.output(1), c.scalar(3),
-                          c.scalar(4), extrasOf(c, 5), attrs.causal, attrs.masked, attrs.half, attrs.bfloat);
-  if (c.needs(0)) c.set(0, dq);
-  if (c.needs(1)) c.set(1, dk);
-  if (c.needs(2)) c.set(2, dv);
+  std::array<bool, 3> rowsFirst{};
+  for (int i = 0; i < 3; ++i) rowsFirst[static_cast<std::size_t>(i)] = isTurnedArray(c.input(i));
+  auto [dq, dk, dv] = ops::attention_grad(
+      grad, c.input(0), c.input(1), c.input(2), attrs.asHeads(c.output(0), 0), c.output(1), c.scalar(3), c.scalar(4),
+      extrasOf(c, 5), attrs.causal, attrs.masked, attrs.half, attrs.bfloat, rowsFirst[0], rowsFirst[1], rowsFirst[2]);
+  const Tensor* const found[] = {&dq, &dk, &dv};
+  for (int i = 0; i < 3; ++i)
+    if (c.needs(i)) c.set(i, rowsFirst[static_cast<std::size_t>(i)] ? headsAndRowsSwapped(*found[i]) : *found[i]);
 }
 
 // Operands (grad, query, key, value, output, stats, scale, dropout, extras...). Output and statistics follow from the
@@ -125,9 +142,9 @@ void attentionGrad(RuleContext& c) {
   auto set = [&](int operand, const Tensor& t) {
     c.set(operand, t.defined() ? ops::toDType(t, c.input(operand).dtype()) : t);
   };
-  Tensor a = c.hasGrad(0) ? wide(c.grad(0)) : Tensor();
-  Tensor b = c.hasGrad(1) ? d.repeated(wide(c.grad(1))) : Tensor();
-  Tensor e = c.hasGrad(2) ? d.repeated(wide(c.grad(2))) : Tensor();
+  Tensor a = c.hasGrad(0) ? wide(attrs.asHeads(c.grad(0), 0)) : Tensor();
+  Tensor b = c.hasGrad(1) ? d.repeated(wide(attrs.asHeads(c.grad(1), 1))) : Tensor();
+  Tensor e = c.hasGrad(2) ? d.repeated(wide(attrs.asHeads(c.grad(2), 2))) : Tensor();
   Tensor x = d.scaled(sumPlus(a.defined() ? matrixProduct(a, turned(d.k)) : Tensor(),
                               b.defined() ? matrixProduct(d.q, turned(b)) : Tensor()));
   Tensor y = x.defined() ? d.dropped(d.throughSoftmax(x)) : Tensor();

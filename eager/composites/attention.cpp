@@ -26,6 +26,10 @@ Tensor asHeads(const Tensor& x, const Dims& lead) {
   return reshape(y, Dims{batch, heads, x.size(-2), x.size(-1)});
 }
 
+/// Has the memory of [B, H, rows, width] a row of all heads before the next row? As in PyTorch the output of such a
+/// query has, too, so that its heads lie side by side.
+bool rowsBeforeHeads(const Tensor& x) { return 0 < x.strides()[1] && x.strides()[1] < x.strides()[2]; }
+
 void checkOperands(const Tensor& q, const Tensor& k, const Tensor& v) {
   if (q.dim() < 2 || k.dim() < 2 || v.dim() < 2)
     fail(kName, ": Expected query, key, and value to all be  at least 2 dimensional, but got shapes ",
@@ -80,10 +84,11 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const
   if (dropout > 0)
     extras.push_back(randint_plain(Scalar(std::int64_t{0}), Scalar(std::int64_t{1} << 62), Dims{1}, DType::Int64));
   double factor = scale ? *scale : query.size(-1) == 0 ? 1.0 : 1 / std::sqrt(static_cast<double>(query.size(-1)));
-  auto [y, stats] =
-      attention_plain(asHeads(query, lead), asHeads(key, sharedLead), asHeads(value, sharedLead), Scalar(factor),
-                      Scalar(dropout), extras, causal, mask.defined(), in == DType::Float16, in == DType::BFloat16);
-  return reshape(y, out);
+  const bool rowsFirst = lead.size() == 2 && rowsBeforeHeads(query);
+  auto [y, stats] = attention_plain(asHeads(query, lead), asHeads(key, sharedLead), asHeads(value, sharedLead),
+                                    Scalar(factor), Scalar(dropout), extras, causal, mask.defined(),
+                                    in == DType::Float16, in == DType::BFloat16, rowsFirst);
+  return rowsFirst ? transpose(y, 1, 2) : reshape(y, out);
 }
 
 }  // namespace

@@ -260,10 +260,11 @@ def : Composite<"scaled_dot_product_attention",
 // and one over the sum of exponentials; of both, what backward makes of them counts: exp(score - first) * second.
 // Operands of a half type are computed with as float32, and what comes of them is rounded; the mask and the statistics
 // are float32. `half` or `bfloat` says that cuDNN may multiply in float16 or bfloat16, of which the operands are, or
-// were before they were converted.
+// were before they were converted. `rows_first` says that the output is [B, L, H, V], for a query whose memory has a
+// row of all heads before the next row, and the like of cotangents.
 def : Attention<"attention_plain",
     "Tensor query, Tensor key, Tensor value, Scalar scale, Scalar dropout, Tensor[] extras, bool causal, bool masked, "
-    "bool half=False, bool bfloat=False",
+    "bool half=False, bool bfloat=False, bool rows_first=False",
     "attention"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -275,7 +276,8 @@ def : Attention<"attention_plain",
 
 def : Attention<"attention_grad",
     "Tensor grad, Tensor query, Tensor key, Tensor value, Tensor output, Tensor stats, Scalar scale, Scalar dropout, "
-    "Tensor[] extras, bool causal, bool masked, bool half=False, bool bfloat=False",
+    "Tensor[] extras, bool causal, bool masked, bool half=False, bool bfloat=False, bool query_rows_first=False, "
+    "bool key_rows_first=False, bool value_rows_first=False",
     "attentionGrad"> {
   let results = "(Tensor, Tensor, Tensor)";
   let numResults = 3;

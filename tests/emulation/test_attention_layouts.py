@@ -43,7 +43,6 @@ LAYOUTS: dict[str, tuple[Any, int]] = {
     "shared_heads": (([(B, T, H, D), (B, 1, T, D), (B, 1, T, D)],
                       lambda q, k, v: (q.transpose(1, 2), k.expand(B, H, T, D), v.expand(B, H, T, D))), 1),
 }  # fmt: skip
-TAKEN = [name for name, (_, taken) in LAYOUTS.items() if taken == 3]
 
 
 def leaves_of(name: str, dtype: tandem.dtype, seed: int = 0) -> list[tandem.Tensor]:
@@ -76,6 +75,11 @@ def formula(name: str, causal: bool, weights: tandem.Tensor, *leaves: tandem.Ten
 
 def weights_of(name: str, dtype: tandem.dtype, seed: int = 9) -> tandem.Tensor:
     return random((B, T, (1 if name == "one_head" else H) * D), dtype, seed)
+
+
+def rows_first(x: tandem.Tensor) -> tandem.Tensor:
+    """The same elements, in whose memory a row of all heads follows another."""
+    return x.transpose(1, 2).contiguous().transpose(1, 2)
 
 
 def launched(call: Callable[[], object]) -> int:
@@ -124,7 +128,7 @@ def test_bits_are_those_of_contiguous_operands(name: str) -> None:
 
     dense = run(*(p.contiguous() for p in parts), weights)
     assert run(*parts, weights) == dense
-    assert run(*parts, weights.transpose(1, 2).contiguous().transpose(1, 2)) == dense
+    assert run(*parts, rows_first(weights)) == dense
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -139,6 +143,44 @@ def test_copies(name: str) -> None:
 
     assert launched(lambda: forward(*parts)) == launched(lambda: forward(*dense)) + 3 - taken
     outputs = [forward(*(t.requires_grad_() for t in p)) for p in (parts, dense)]
-    g = tandem.ones_like(outputs[1]).transpose(1, 2).contiguous().transpose(1, 2)
+    g = rows_first(tandem.ones_like(outputs[1]))
     counts = [launched(lambda y=y, p=p: tandem.autograd.grad(y, p, g)) for y, p in zip(outputs, (parts, dense))]
     assert counts[0] == counts[1] + 3 - taken
+
+
+@pytest.mark.parametrize(("name", "most"), [("gpt", 7), ("heads_in_rows", 4)])
+def test_a_compiled_step_copies_nothing(name: str, most: int) -> None:
+    """Two kernels beside cuDNN's forward and two beside its backward, for numbers and statistics; of a GPT's, whose
+    query, key and value are of one array, three that make one gradient of their cotangents. Heads lie side by side."""
+    run = tandem.compile(step(name))
+    args = [there(t) for t in (weights_of(name, HALF[1]), *leaves_of(name, HALF[1]))]
+    assert launched(lambda: run(*args)) == most
+
+
+def results_of(
+    parts: list[tandem.Tensor], weights: tandem.Tensor, mask: tandem.Tensor | None, grouped: bool
+) -> list[tandem.Tensor]:
+    parts = [p.detach().requires_grad_() for p in parts]
+    y = F.scaled_dot_product_attention(*parts, attn_mask=mask, enable_gqa=grouped)
+    return [y, *tandem.autograd.grad(y, parts, weights)]
+
+
+@pytest.mark.parametrize("dtype", [tandem.bfloat16, tandem.float32, tandem.float64])
+@pytest.mark.parametrize("cudnn", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_results_lie_as_what_they_are_like(dtype: tandem.dtype, cudnn: bool, masked: bool, grouped: bool) -> None:
+    """The output as the query, cotangents as their dense operands, whoever computes them; the bits are the same."""
+    shapes = [(B, H, T, D), *[(B, H // 2 if grouped else H, T + 1, D)] * 2]
+    parts = [there(random(shape, dtype, k)) for k, shape in enumerate(shapes)]
+    weights = there(random((B, H, T, D), dtype, 9))
+    mask = there(random((T, T + 1), tandem.float32, 4) > -1) if masked else None
+    with tandem.backends.cudnn.flags(enabled=cudnn):
+        want = results_of(parts, weights, mask, grouped)
+        assert all(t.is_contiguous() for t in want)
+        for turned in ((True, True, True), (True, False, False), (False, True, False), (False, False, True)):
+            now = [rows_first(x) if t else x for x, t in zip(parts, turned, strict=True)]
+            got = results_of(now, rows_first(weights), mask, grouped)
+            for y, was, is_turned in zip(got, want, (turned[0], *turned), strict=True):
+                assert bits(y) == bits(was)
+                assert (y.transpose(1, 2) if is_turned else y).is_contiguous()

@@ -1,8 +1,11 @@
 // attention, attention_grad, attention_keep: reads the operands, cuts the work into chunks by shape.
 #include "runtime/lib/attention/attention.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <utility>
 
 #include "runtime/device/isa.h"
 #include "runtime/device/thread_pool.h"
@@ -32,6 +35,17 @@ bool keepsElement(const Dropout& d, std::int64_t element) {
   return words[e & 3] >= d.below;
 }
 
+[[gnu::noinline]] void zero(void* data, std::size_t bytes) {
+  parallelFor(static_cast<std::int64_t>(bytes), kSerialElements * 4, [&](std::int64_t begin, std::int64_t end) {
+    std::memset(static_cast<char*>(data) + begin, 0, static_cast<std::size_t>(end - begin));
+  });
+}
+/// Is it whole memory, of heads before rows or of rows before heads?
+bool isWhole(const ArrayView& x) {
+  const Dims &n = x.shape, &s = x.strides;
+  return x.contiguous() || (s[3] == 1 && s[1] == n[3] && s[2] == n[1] * n[3] && s[0] == n[2] * s[2]);
+}
+
 /// A [B, H, rows, width] operand with dense rows, of half types as float32: itself, or a copy that lives as long as
 /// this.
 class DenseRows {
@@ -50,7 +64,7 @@ class DenseRows {
 
  private:
   static bool rowsDense(const ArrayView& x) {
-    return isHalf(x.dtype) ? x.contiguous() : x.strides[3] == 1 || x.shape[3] == 1;
+    return isHalf(x.dtype) ? isWhole(x) : x.strides[3] == 1 || x.shape[3] == 1;
   }
   static ArrayView empty(const ArrayView& x) { return {x.data, x.dtype, {0}, {1}}; }
   Contiguous copy_;
@@ -63,6 +77,7 @@ struct Operands {
   std::span<const ArrayView> extras;
   double scale, dropout;
   bool causal, masked;
+  std::int64_t resultStrides[3][4];  // as [B, H, rows, width]
 };
 
 template <class T>
@@ -72,6 +87,7 @@ AttentionProblem<T> problemOf(const Operands& o, const DenseRows& query, const D
   p.batch = q[0], p.heads = q[1], p.rows = q[2], p.width = q[3];
   p.sharedHeads = o.key->shape[1], p.keys = o.key->shape[2], p.valueWidth = o.value->shape[3];
   p.query = query.heads<T>(), p.key = key.heads<T>(), p.value = value.heads<T>();
+  for (std::size_t i = 0; i < 3; ++i) std::copy_n(o.resultStrides[i], 4, p.results[i].strides);
   p.scale = o.scale;
   p.causal = o.causal;
   std::size_t next = 0;
@@ -91,14 +107,23 @@ AttentionProblem<T> problemOf(const Operands& o, const DenseRows& query, const D
 Operands operandsOf(const LibraryCall& call, std::size_t first, std::size_t between) {
   AttrReader attrs(call.attrs);
   bool causal = attrs.boolean();
-  return {&call.inputs[first],
-          &call.inputs[first + 1],
-          &call.inputs[first + 2],
-          call.inputs.subspan(first + 3 + between),
-          std::bit_cast<double>(call.scalars[0]),
-          std::bit_cast<double>(call.scalars[1]),
-          causal,
-          attrs.boolean()};
+  bool masked = attrs.boolean();
+  attrs.boolean(false), attrs.boolean(false);  // half, bfloat
+  Operands o{&call.inputs[first],
+             &call.inputs[first + 1],
+             &call.inputs[first + 2],
+             call.inputs.subspan(first + 3 + between),
+             std::bit_cast<double>(call.scalars[0]),
+             std::bit_cast<double>(call.scalars[1]),
+             causal,
+             masked,
+             {}};
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    std::int64_t (&strides)[4] = o.resultStrides[i];
+    std::copy_n(call.outputs[i].strides.begin(), 4, strides);
+    if (attrs.boolean(false)) std::swap(strides[1], strides[2]);
+  }
+  return o;
 }
 
 }  // namespace
@@ -114,6 +139,7 @@ void attention(const LibraryCall& call) {
     using T = typename decltype(tag)::Type;
     const Narrowed<T> result(out);
     auto p = problemOf<T>(o, query, key, value);
+    p.results[0].data = result.data();
     static const auto run = hasAvx512() ? avx512::attentionForward(T{}) : avx2::attentionForward(T{});
     std::int64_t chunks = (p.rows + kForwardChunk - 1) / kForwardChunk;
     auto tile = [&](std::int64_t t) {
@@ -122,7 +148,7 @@ void attention(const LibraryCall& call) {
       std::int64_t row = (chunks - 1 - t % chunks) * kForwardChunk;
       Scratch<T> scratch(forwardScratchSize(p));
       run(p, head / p.heads, head % p.heads, row, std::min(row + kForwardChunk, p.rows),
-          result.data() + head * p.rows * p.valueWidth, call.outputs[1].as<T>() + head * p.rows * 2, scratch.data());
+          call.outputs[1].as<T>() + head * p.rows * 2, scratch.data());
     };
     std::int64_t tiles = p.batch * p.heads * chunks;
     std::int64_t work = std::min(p.rows, kForwardChunk) * p.keys * (p.width + p.valueWidth);
@@ -148,27 +174,31 @@ void attention_grad(const LibraryCall& call) {
     const Narrowed<T> queryResult(call.outputs[0]), keyResult(call.outputs[1]), valueResult(call.outputs[2]);
     auto p = problemOf<T>(o, query, key, value);
     p.grad = grad.heads<T>(), p.output = output.heads<T>(), p.stats = stats.as<T>();
+    p.results[0].data = queryResult.data(), p.results[1].data = keyResult.data();
+    p.results[2].data = valueResult.data();
     static const auto run = hasAvx512() ? avx512::attentionBackward(T{}) : avx2::attentionBackward(T{});
-    T* queryGrad = queryResult.data();
-    std::int64_t size = p.group() * p.rows * p.width;  // of the query gradient of a head of keys
+    std::int64_t size = p.batch * p.heads * p.rows * p.width;
     std::int64_t shared = p.batch * p.sharedHeads;
     std::int64_t chunks = std::clamp<std::int64_t>(p.keys / kChunkKeys, 1, (kBackwardChunks + shared - 1) / shared);
     std::int64_t length = ((p.keys + chunks - 1) / chunks + kBackwardKeys - 1) / kBackwardKeys * kBackwardKeys;
-    Scratch<T> partial((chunks - 1) * shared * size);
+    Scratch<T> partial((chunks - 1) * size);
+    zero(p.results[0].data, size * sizeof(T));
+    zero(partial.data(), (chunks - 1) * size * sizeof(T));
+    if (p.rows == 0 || p.visible(p.rows) < p.keys) {  // keys that no row sees
+      zero(p.results[1].data, shared * p.keys * p.width * sizeof(T));
+      zero(p.results[2].data, shared * p.keys * p.valueWidth * sizeof(T));
+    }
     parallelTiles(shared * chunks, [&](std::int64_t t) {
       std::int64_t head = t / chunks;
       std::int64_t chunk = t % chunks;
-      T* to = (chunk == 0 ? queryGrad : partial.data() + (chunk - 1) * shared * size) + head * size;
-      std::fill_n(to, size, T{});
+      T* to = chunk == 0 ? p.results[0].data : partial.data() + (chunk - 1) * size;
       std::int64_t first = std::min(chunk * length, p.keys);
       Scratch<T> scratch(backwardScratchSize(p));
-      run(p, head / p.sharedHeads, head % p.sharedHeads, first, std::min(first + length, p.keys), to,
-          keyResult.data() + head * p.keys * p.width, valueResult.data() + head * p.keys * p.valueWidth,
-          scratch.data());
+      run(p, head / p.sharedHeads, head % p.sharedHeads, first, std::min(first + length, p.keys), to, scratch.data());
     });
-    parallelFor(shared * size, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    parallelFor(size, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t c = 0; c + 1 < chunks; ++c)
-        for (std::int64_t i = begin; i < end; ++i) queryGrad[i] += partial[c * shared * size + i];
+        for (std::int64_t i = begin; i < end; ++i) p.results[0].data[i] += partial[c * size + i];
     });
     for (const Narrowed<T>* r : {&queryResult, &keyResult, &valueResult}) r->store();
   });

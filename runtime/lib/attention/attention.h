@@ -44,6 +44,7 @@ struct AttentionProblem {
   bool drops;
   Dropout drop;
   bool (*keeps)(const Dropout&, std::int64_t element);
+  Heads<T> results[3];  // the output, or the cotangents of query, key and value
   // Backward only.
   Heads<const T> grad, output;
   const T* stats;
@@ -76,15 +77,15 @@ std::int64_t backwardScratchSize(const AttentionProblem<T>& p) {
   return blocks * packed + kBackwardKeys * wholePanels(p.width) + 4 * kBackwardKeys * kBackwardRows;
 }
 
-/// Rows [row, end) of one head. `out` and `stats` are the head's, dense.
+/// Rows [row, end) of one head. `stats` are the head's, dense.
 template <class T>
 using AttentionForwardFn = void (*)(const AttentionProblem<T>&, std::int64_t b, std::int64_t h, std::int64_t row,
-                                    std::int64_t end, T* out, T* stats, T* scratch);
-/// Keys [key, end) of one head of keys, with all heads of queries that share it: adds to queryGrad [group, rows,
-/// width], and writes keyGrad and valueGrad of the head (dense).
+                                    std::int64_t end, T* stats, T* scratch);
+/// Keys [key, end) of one head of keys, with all heads of queries that share it: adds to `queryGrad`, which lies as
+/// the first result, and writes the two others, but of keys that no row sees.
 template <class T>
 using AttentionBackwardFn = void (*)(const AttentionProblem<T>&, std::int64_t b, std::int64_t shared, std::int64_t key,
-                                     std::int64_t end, T* queryGrad, T* keyGrad, T* valueGrad, T* scratch);
+                                     std::int64_t end, T* queryGrad, T* scratch);
 
 namespace avx2 {
 AttentionForwardFn<float> attentionForward(float);

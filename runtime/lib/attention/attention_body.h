@@ -135,7 +135,7 @@ T exponentials(T* s, std::int64_t count, T m) {
 
 template <class V, class T = typename V::Scalar>
 void attentionForwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int64_t row,
-                           std::int64_t end, T* out, T* stats, T* scratch) {
+                           std::int64_t end, T* stats, T* scratch) {
   std::int64_t kv = h / p.group();
   const T* q = p.query.at(b, h);
   const T* k = p.key.at(b, kv);
@@ -189,7 +189,8 @@ void attentionForwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::in
   }
   for (std::int64_t i = 0; i < end - row; ++i) {
     T inverse = best[i] == kMinusInfinity<T> ? T{0} : 1 / total[i];
-    for (std::int64_t j = 0; j < e; ++j) out[(row + i) * e + j] = sums[i * e + j] * inverse;
+    T* out = p.results[0].at(b, h) + (row + i) * p.results[0].strides[2];
+    for (std::int64_t j = 0; j < e; ++j) out[j] = sums[i * e + j] * inverse;
     stats[(row + i) * 2] = best[i];
     stats[(row + i) * 2 + 1] = inverse;
   }
@@ -276,9 +277,13 @@ void scoreCotangents(const AttentionProblem<T>& p, std::int64_t b, std::int64_t 
 
 template <class V, class T = typename V::Scalar>
 void attentionBackwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::int64_t shared, std::int64_t key,
-                            std::int64_t end, T* queryGrad, T* keyGrad, T* valueGrad, T* scratch) {
+                            std::int64_t end, T* queryGrad, T* scratch) {
   const T* k = p.key.at(b, shared);
   const T* v = p.value.at(b, shared);
+  T* keyGrad = p.results[1].at(b, shared);
+  T* valueGrad = p.results[2].at(b, shared);
+  std::int64_t queryStep = p.results[0].strides[2], keyStep = p.results[1].strides[2],
+               valueStep = p.results[2].strides[2];
   std::int64_t blocks = (p.rows + kBackwardRows - 1) / kBackwardRows;
   std::int64_t packedSize = PackedRows<T>::size(p);
   T* keyPanels = scratch + blocks * packedSize;
@@ -287,6 +292,7 @@ void attentionBackwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::i
   T* turned = t + kBackwardKeys * kBackwardRows;
   for (std::int64_t g = 0; g < p.group(); ++g) {
     std::int64_t h = shared * p.group() + g;
+    T* to = queryGrad + b * p.results[0].strides[0] + h * p.results[0].strides[1];
     for (std::int64_t block = 0; block < blocks; ++block) {
       std::int64_t r0 = block * kBackwardRows;
       std::int64_t rows = std::min(kBackwardRows, p.rows - r0);
@@ -307,18 +313,14 @@ void attentionBackwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::i
         timesPanels<V>(keys, rows, p.valueWidth, v + k0 * p.value.strides[2], p.value.strides[2], packed.gradT,
                        p.valueWidth, t, kBackwardRows, false);
         scoreCotangents(p, b, h, k0, keys, r0, rows, packed, s, t);
-        timesPanels<V>(keys, p.valueWidth, rows, s, kBackwardRows, packed.grad, rows, valueGrad + k0 * p.valueWidth,
-                       p.valueWidth, !first);
-        timesPanels<V>(keys, p.width, rows, t, kBackwardRows, packed.query, rows, keyGrad + k0 * p.width, p.width,
+        timesPanels<V>(keys, p.valueWidth, rows, s, kBackwardRows, packed.grad, rows, valueGrad + k0 * valueStep,
+                       valueStep, !first);
+        timesPanels<V>(keys, p.width, rows, t, kBackwardRows, packed.query, rows, keyGrad + k0 * keyStep, keyStep,
                        !first);
         first = false;
         turnedTo(t, kBackwardRows, turned, kBackwardKeys, rows, keys);
-        timesPanels<V>(rows, p.width, keys, turned, kBackwardKeys, keyPanels, keys,
-                       queryGrad + (g * p.rows + r0) * p.width, p.width, true);
-      }
-      if (first && g == 0) {  // no row sees these keys
-        for (std::int64_t i = 0; i < keys * p.width; ++i) keyGrad[k0 * p.width + i] = 0;
-        for (std::int64_t i = 0; i < keys * p.valueWidth; ++i) valueGrad[k0 * p.valueWidth + i] = 0;
+        timesPanels<V>(rows, p.width, keys, turned, kBackwardKeys, keyPanels, keys, to + r0 * queryStep, queryStep,
+                       true);
       }
     }
   }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/attrs.h"
@@ -29,6 +30,7 @@ struct Plan {
   const void* dropKey;
   std::int64_t batch, heads, sharedHeads, rows, keys, width, valueWidth, causal;
   std::int64_t queryStrides[4], keyStrides[4], valueStrides[4], gradStrides[4], maskStrides[4];
+  std::int64_t resultStrides[3][4];
   double scale, dropScale;
   std::uint64_t below;
 };
@@ -36,6 +38,19 @@ struct Plan {
 void setStrides(std::int64_t* to, const ArrayView& x) {
   for (std::size_t d = 0; d < 4; ++d) to[d] = x.strides[d];
 }
+/// The results that have rows as [B, H, rows, width], wherever their memory has the heads.
+std::vector<ArrayView> resultsOf(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  for (int i = 0; i < 4; ++i) attrs.boolean(false);  // causal, masked, half, bfloat
+  std::vector<ArrayView> results(call.outputs.begin(), call.outputs.end() - (call.outputs.size() == 2 ? 1 : 0));
+  for (ArrayView& x : results)
+    if (attrs.boolean(false)) {
+      std::swap(x.shape[1], x.shape[2]);
+      std::swap(x.strides[1], x.strides[2]);
+    }
+  return results;
+}
+
 /// Of how small a random word an element is dropped.
 std::uint64_t boundOf(double p) { return static_cast<std::uint64_t>(std::ceil(p * 0x1p32)); }
 
@@ -55,6 +70,8 @@ struct Problem {
     setStrides(plan.queryStrides, q);
     setStrides(plan.keyStrides, k);
     setStrides(plan.valueStrides, v);
+    std::size_t next = 0;
+    for (const ArrayView& result : resultsOf(call)) setStrides(plan.resultStrides[next++], result);
     AttrReader attrs(call.attrs);
     plan.causal = attrs.boolean() ? 1 : 0;
     if (attrs.boolean()) {
@@ -132,7 +149,8 @@ void callWidened(LibraryFn fn, const LibraryCall& call) {
 
 void attention(const LibraryCall& call) {
   if (call.outputs[1].numel() == 0) return;
-  if (const auto half = Half::of(call, 0, 3); half && cudnnAttention(half->operands, call.outputs[0], call.outputs[1]))
+  if (const auto half = Half::of(call, 0, 3);
+      half && cudnnAttention(half->operands, resultsOf(call)[0], call.outputs[1]))
     return;
   if (isHalf(call.outputs[0].dtype)) return callWidened(attention, call);
   const Problem p(call, 0, 3);
@@ -143,7 +161,7 @@ void attention(const LibraryCall& call) {
 /// Inputs (grad, query, key, value, output, stats, extras...).
 void attention_grad(const LibraryCall& call) {
   if (const auto half = Half::of(call, 1, 6);
-      half && cudnnAttentionGrad(half->operands, call.inputs[0], call.inputs[4], call.inputs[5], call.outputs))
+      half && cudnnAttentionGrad(half->operands, call.inputs[0], call.inputs[4], call.inputs[5], resultsOf(call)))
     return;
   if (isHalf(call.outputs[0].dtype)) return callWidened(attention_grad, call);
   Problem p(call, 1, 6);

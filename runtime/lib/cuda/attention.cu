@@ -20,6 +20,7 @@ struct Attention {
   const int64* dropKey;
   int64 batch, heads, sharedHeads, rows, keys, width, valueWidth, causal;
   int64 queryStrides[4], keyStrides[4], valueStrides[4], gradStrides[4], maskStrides[4];
+  int64 resultStrides[3][4];  // of the output, or of the cotangents of query, key and value
   double scale, dropScale;
   uint64 below;
 };
@@ -206,15 +207,17 @@ static __device__ inline void clear(ELEMENT sums[MICRO][COLUMNS]) {
 #pragma unroll
     for (int j = 0; j < COLUMNS; ++j) sums[i][j] = 0;
 }
-static __device__ inline void storeSums(ELEMENT* to, int64 lines, int64 column0, int64 columns,
-                                        ELEMENT sums[MICRO][COLUMNS]) {
+// Of a head, from a line on; `strides` are the result's.
+static __device__ inline void storeSums(ELEMENT* result, const int64* strides, int64 b, int64 h, int64 first, int64 lines,
+                                        int64 column0, int64 columns, ELEMENT sums[MICRO][COLUMNS]) {
+  ELEMENT* to = result + b * strides[0] + h * strides[1] + first * strides[2];
   const int tx = (int)threadIdx.x % 16, ty = (int)threadIdx.x / 16;
 #pragma unroll
   for (int i = 0; i < MICRO; ++i)
 #pragma unroll
     for (int j = 0; j < COLUMNS; ++j) {
       const int64 line = lineOf(ty, i), column = column0 + columnOf(tx, j);
-      if (line < lines && column < columns) to[line * columns + column] = sums[i][j];
+      if (line < lines && column < columns) to[line * strides[2] + column] = sums[i][j];
     }
 }
 
@@ -321,7 +324,7 @@ extern "C" __global__ void BOUNDS forward(Attention p, ELEMENT* out, ELEMENT* st
 #pragma unroll
       for (int j = 0; j < COLUMNS; ++j) sums[i][j] *= inverse;
     }
-    storeSums(out + first * p.valueWidth, p.rows - r0, u.column0, p.valueWidth, sums);
+    storeSums(out, p.resultStrides[0], b, h, r0, p.rows - r0, u.column0, p.valueWidth, sums);
     if (u.column0 == 0 && t < TILE && r0 + t < p.rows) {
       stats[(first + t) * 2] = best[t];
       stats[(first + t) * 2 + 1] = best[t] == minusInfinity() ? (ELEMENT)0 : 1 / total[t];
@@ -408,9 +411,8 @@ extern "C" __global__ void BOUNDS backwardKeys(Attention p, const ELEMENT* numbe
           addProducts(m, rows, u.column0, p.width, keySums);
         }
       }
-    const int64 first = (b * p.sharedHeads + u.h) * p.keys + k0;
-    storeSums(keyGrad + first * p.width, p.keys - k0, u.column0, p.width, keySums);
-    storeSums(valueGrad + first * p.valueWidth, p.keys - k0, u.column0, p.valueWidth, valueSums);
+    storeSums(keyGrad, p.resultStrides[1], b, u.h, k0, p.keys - k0, u.column0, p.width, keySums);
+    storeSums(valueGrad, p.resultStrides[2], b, u.h, k0, p.keys - k0, u.column0, p.valueWidth, valueSums);
   }
 }
 
@@ -441,7 +443,7 @@ extern "C" __global__ void BOUNDS backwardRows(Attention p, const ELEMENT* numbe
       storeTile(m, t);
       addProducts(m, keys, u.column0, p.width, sums);
     }
-    storeSums(queryGrad + ((b * p.heads + h) * p.rows + r0) * p.width, p.rows - r0, u.column0, p.width, sums);
+    storeSums(queryGrad, p.resultStrides[0], b, h, r0, p.rows - r0, u.column0, p.width, sums);
   }
 }
 

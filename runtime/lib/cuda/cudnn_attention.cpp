@@ -52,6 +52,7 @@ enum Number : std::int64_t {
 /// In elements, of the four dims.
 using Strides = std::array<std::int64_t, 4>;
 Strides stridesOf(DimsRef strides) { return {strides[0], strides[1], strides[2], strides[3]}; }
+Strides contiguous(const Dims& shape) { return stridesOf(contiguousStrides(shape)); }
 
 /// From the first element to behind the last one.
 std::int64_t extentOf(const Dims& shape, const Strides& strides) {
@@ -65,7 +66,7 @@ std::int64_t extentOf(const Dims& shape, const Strides& strides) {
 /// same for all. None where it takes a copy.
 std::optional<Strides> asItLies(const ArrayView& x, DType half) {
   if (x.dtype != half) return {};
-  if (x.contiguous()) return stridesOf(contiguousStrides(x.shape));
+  if (x.contiguous()) return contiguous(x.shape);
   Strides strides = stridesOf(x.strides);
   for (std::size_t d = 4; d-- > 0;)
     if (x.shape[d] == 1) strides[d] = d == 3 ? 1 : strides[d + 1] * x.shape[d + 1];
@@ -81,9 +82,7 @@ std::optional<Strides> asItLies(const ArrayView& x, DType half) {
   return strides;
 }
 /// Those that the library gets it with.
-Strides layoutOf(const ArrayView& x, DType half) {
-  return asItLies(x, half).value_or(stridesOf(contiguousStrides(x.shape)));
-}
+Strides layoutOf(const ArrayView& x, DType half) { return asItLies(x, half).value_or(contiguous(x.shape)); }
 
 struct Key {
   int ordinal;
@@ -93,6 +92,7 @@ struct Key {
   std::int64_t maskBatch, maskHeads;  // 0: no mask
   bool causal;
   Strides queryStrides, keyStrides, valueStrides, outputStrides, gradStrides;
+  std::array<Strides, 3> results;  // of the backward, which has a head of keys for each head of queries
   friend auto operator<=>(const Key&, const Key&) = default;
 
   [[nodiscard]] Dims query() const { return {batch, heads, rows, width}; }
@@ -101,6 +101,8 @@ struct Key {
   [[nodiscard]] Dims output() const { return {batch, heads, rows, valueWidth}; }
   [[nodiscard]] Dims scores() const { return {batch, heads, rows, keys}; }
   [[nodiscard]] Dims sums() const { return {batch, heads, rows, 1}; }
+  [[nodiscard]] Dims keyGrad() const { return {batch, heads, keys, width}; }
+  [[nodiscard]] Dims valueGrad() const { return {batch, heads, keys, valueWidth}; }
   [[nodiscard]] Dims mask() const { return {maskBatch, maskHeads, rows, keys}; }
 };
 
@@ -136,24 +138,21 @@ class Description {
     const Tensor scores = added(scaled(product(query, keyTurned)));
     const Tensor sums = build_.inMemory(kSums, cudnn::kFloat32, key_.sums());
     const Tensor probabilities = of(cudnn::kExp, seen(of(cudnn::kSubtract, scores, sums)));
-    const Dims keyGrad{key_.batch, key_.heads, key_.keys, key_.width};
-    const Dims valueGrad{key_.batch, key_.heads, key_.keys, key_.valueWidth};
-    build_.multiply(turnedScores(probabilities), grad, memory(kValueGrad, valueGrad));
+    build_.multiply(turnedScores(probabilities), grad, memory(kValueGrad, key_.valueGrad(), key_.results[2]));
     const Tensor centred =
         of(cudnn::kSubtract, product(grad, turned(kValue, key_.value(), key_.valueStrides)), rowProducts);
     const Tensor scoreGrad = build_.between(type_, key_.scores());
     build_.apply(cudnn::kMultiply, of(cudnn::kMultiply, centred, probabilities), *scale_, scoreGrad);
-    build_.multiply(turnedScores(scoreGrad), query, memory(kKeyGrad, keyGrad));
+    build_.multiply(turnedScores(scoreGrad), query, memory(kKeyGrad, key_.keyGrad(), key_.results[1]));
     const Tensor key = build_.between(type_, key_.key(), key_.keyStrides);
     build_.reshape(keyTurned, key);
-    build_.multiply(scoreGrad, key, memory(kQueryGrad, key_.query()));
+    build_.multiply(scoreGrad, key, memory(kQueryGrad, key_.query(), key_.results[0]));
     return std::move(build_).finish();
   }
 
  private:
   using Tensor = cudnn::GraphBuilder::Tensor;
 
-  Tensor memory(std::int64_t id, const Dims& shape) { return build_.inMemory(id, type_, shape); }
   Tensor memory(std::int64_t id, const Dims& shape, DimsRef strides) {
     return build_.inMemory(id, type_, shape, strides);
   }
@@ -243,12 +242,11 @@ std::shared_ptr<const cudnn::ExecutionPlan> choose(const Key& key) {
   }
 }
 
-/// `output` is the result, or an operand of the backward, as `grad` is, which the forward has not.
-Key keyOf(const AttentionOperands& o, const ArrayView& output, const ArrayView* grad, int ordinal) {
+/// What both directions have of it.
+Key keyOf(const AttentionOperands& o, int ordinal) {
   const Dims &q = o.query.shape, &k = o.key.shape;
   Key key{};
   key.ordinal = ordinal;
-  key.backward = grad != nullptr;
   key.dtype = o.half;
   key.batch = q[0], key.heads = q[1], key.sharedHeads = k[1];
   key.rows = q[2], key.keys = k[2], key.width = q[3], key.valueWidth = o.value.shape[3];
@@ -256,21 +254,37 @@ Key keyOf(const AttentionOperands& o, const ArrayView& output, const ArrayView* 
   key.queryStrides = layoutOf(o.query, o.half);
   key.keyStrides = layoutOf(o.key, o.half);
   key.valueStrides = layoutOf(o.value, o.half);
-  key.outputStrides = layoutOf(output, o.half);
-  if (grad != nullptr) key.gradStrides = layoutOf(*grad, o.half);
   if (o.mask == nullptr) return key;
   // Examples and heads that have one mask share it in memory, too.
   key.maskBatch = o.mask->strides[0] == 0 ? 1 : key.batch;
   key.maskHeads = o.mask->strides[1] == 0 ? 1 : key.heads;
   return key;
 }
-/// Of contiguous operands.
+Key forwardKey(const AttentionOperands& o, const ArrayView& out, int ordinal) {
+  Key key = keyOf(o, ordinal);
+  key.outputStrides = o.mask == nullptr ? layoutOf(out, o.half) : contiguous(key.output());
+  return key;
+}
+Key backwardKey(const AttentionOperands& o, const ArrayView& grad, const ArrayView& output,
+                std::span<const ArrayView> results, int ordinal) {
+  Key key = keyOf(o, ordinal);
+  key.backward = true;
+  key.outputStrides = layoutOf(output, o.half);
+  key.gradStrides = layoutOf(grad, o.half);
+  const bool shared = key.heads != key.sharedHeads;
+  key.results = {layoutOf(results[0], o.half), shared ? contiguous(key.keyGrad()) : layoutOf(results[1], o.half),
+                 shared ? contiguous(key.valueGrad()) : layoutOf(results[2], o.half)};
+  return key;
+}
+/// Of operands and results that are contiguous.
 Key contiguous(Key key) {
-  key.queryStrides = stridesOf(contiguousStrides(key.query()));
-  key.keyStrides = stridesOf(contiguousStrides(key.key()));
-  key.valueStrides = stridesOf(contiguousStrides(key.value()));
+  key.queryStrides = contiguous(key.query());
+  key.keyStrides = contiguous(key.key());
+  key.valueStrides = contiguous(key.value());
+  key.outputStrides = contiguous(key.output());
   if (!key.backward) return key;
-  key.outputStrides = key.gradStrides = stridesOf(contiguousStrides(key.output()));
+  key.gradStrides = key.outputStrides;
+  key.results = {contiguous(key.query()), contiguous(key.keyGrad()), contiguous(key.valueGrad())};
   return key;
 }
 
@@ -348,23 +362,23 @@ class HalfOperand {
   std::optional<Workspace> copy_;
 };
 
-/// A result as cuDNN writes it, in the half type: where it is to be, or in memory from which a kernel brings it there.
+/// A result as cuDNN writes it, in the half type, with the plan's strides: where it is to be, or in memory from which a
+/// kernel brings it there.
 class HalfResult {
  public:
-  HalfResult(const ArrayView& to, const Dims& shape, DType half, bool isFinal, bool moves) : to_(to) {
-    if (isFinal && to.dtype == half)
-      here_.emplace(to, moves);
-    else
-      memory_.emplace(bytesOf(shape, half));
+  HalfResult(const ArrayView& to, const Dims& shape, DType half, const Strides& strides, bool isFinal, bool moves)
+      : to_(to) {
+    const bool surveyed = Survey::now() != nullptr;  // which notes what either needs
+    const bool isHere = isFinal && asItLies(to, half) == strides;
+    if (isHere) here_.emplace(to, moves || surveyed);
+    if (!isHere || surveyed) memory_.emplace(bytesOf(shape, half));
   }
   [[nodiscard]] void* data() const { return here_ ? here_->data() : memory_->as(); }
   /// `bring` queues what is to be done with memory that is not the result's.
   template <class Bring>
   void finish(Bring bring) const {
-    if (here_)
-      here_->finish();
-    else
-      bring(memory_->as(), to_);
+    if (here_) here_->finish();
+    if (memory_) bring(memory_->as(), to_);
   }
 
  private:
@@ -434,14 +448,14 @@ bool cudnnAttention(const AttentionOperands& o, const ArrayView& out, const Arra
   CudaStream& stream = Queueing::now().stream();
   const bool surveyed = Survey::now() != nullptr;
   if (!surveyed) stream.gpu().use();  // whose handle is made, and whose work is queued
-  Key key = keyOf(o, out, nullptr, stream.gpu().ordinal());
+  Key key = forwardKey(o, out, stream.gpu().ordinal());
   const auto plan = surveyed ? nullptr : planOf(key);
   if (!surveyed && plan == nullptr) return false;
   const void* operands[] = {o.query.data, o.key.data, o.value.data, out.data};
   const ForeignCall call = foreignCall(operands);
   Moving moving(call);
   Work work(o, key, plan, call, moving);
-  const HalfResult result(out, key.output(), o.half, !work.mask(), moving.next());
+  const HalfResult result(out, key.output(), o.half, key.outputStrides, !work.mask(), moving.next());
   const Workspace sums(bytesOf(key.sums(), DType::Float32));
   work.bind(kOutput, result.data());
   work.bind(kSums, sums.as());
@@ -449,8 +463,7 @@ bool cudnnAttention(const AttentionOperands& o, const ArrayView& out, const Arra
   const Rows rows = rowsOf(key, work.mask());
   launch(kernel("finishStats", o.half), elementwise(numelOf(key.sums())), rows, sums.as(), stats.data);
   result.finish([&](void* from, const ArrayView& to) {
-    launch(kernel("finishOutput", o.half, to.dtype), elementwise(numelOf(key.output())), rows, key.valueWidth, from,
-           to.data);
+    launch(kernel("finishOutput", o.half, to.dtype), elementwise(to.numel()), rows, from, view(to));
   });
   return !surveyed;
 }
@@ -461,7 +474,7 @@ bool cudnnAttentionGrad(const AttentionOperands& o, const ArrayView& grad, const
   if (!canAsk() || stream.gpu().properties().major > kLatestMajorOfGrad) return false;
   const bool surveyed = Survey::now() != nullptr;
   if (!surveyed) stream.gpu().use();
-  Key key = keyOf(o, output, &grad, stream.gpu().ordinal());
+  Key key = backwardKey(o, grad, output, results, stream.gpu().ordinal());
   const auto plan = surveyed ? nullptr : planOf(key);
   if (!surveyed && plan == nullptr) return false;
   const void* operands[] = {o.query.data, o.key.data,      o.value.data,    grad.data,
@@ -475,10 +488,9 @@ bool cudnnAttentionGrad(const AttentionOperands& o, const ArrayView& grad, const
   const Workspace rowProducts(bytesOf(key.sums(), DType::Float32));
   launch(kernel("sumsOfStats", o.half), elementwise(numelOf(key.sums())), view(stats), sums.as());
   const bool shared = key.heads != key.sharedHeads;
-  const Dims keys{key.batch, key.heads, key.keys, key.width}, values{key.batch, key.heads, key.keys, key.valueWidth};
-  const HalfResult queryGrad(results[0], key.query(), o.half, true, moving.next());
-  const HalfResult keyGrad(results[1], keys, o.half, !shared, moving.next());
-  const HalfResult valueGrad(results[2], values, o.half, !shared, moving.next());
+  const HalfResult queryGrad(results[0], key.query(), o.half, key.results[0], true, moving.next());
+  const HalfResult keyGrad(results[1], key.keyGrad(), o.half, key.results[1], !shared, moving.next());
+  const HalfResult valueGrad(results[2], key.valueGrad(), o.half, key.results[2], !shared, moving.next());
   const float one = 1;
   work.bind(kOutputGrad, outputGrad.data());
   work.bind(kOutput, was.data());
@@ -491,9 +503,7 @@ bool cudnnAttentionGrad(const AttentionOperands& o, const ArrayView& grad, const
   if (!surveyed) work.run(stream);
   for (const HalfResult* result : {&queryGrad, &keyGrad, &valueGrad})
     result->finish([&](void* from, const ArrayView& to) {
-      const std::int64_t count = to.shape[0] * to.shape[1];
-      launch(kernel("sumGroups", o.half, to.dtype), elementwise(to.numel()), count, key.heads / to.shape[1],
-             to.shape[2] * to.shape[3], from, to.data);
+      launch(kernel("sumGroups", o.half, to.dtype), elementwise(to.numel()), key.heads / to.shape[1], from, view(to));
     });
   return !surveyed;
 }

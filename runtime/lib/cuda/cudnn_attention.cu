@@ -52,9 +52,11 @@ extern "C" __global__ void finishStats(Rows r, const float* sums, float* stats) 
     stats[2 * i + 1] = alive ? 1.0f : 0.0f;
   }
 }
-extern "C" __global__ void finishOutput(Rows r, int64 width, const HALF* from, OUT* to) {
-  GRID_LOOP(i, r.batch * r.heads * r.rows * width)
-    to[i] = Store<OUT>::of(isAlive(r, i / width) ? load(from[i]) : 0.0f);
+extern "C" __global__ void finishOutput(Rows r, const HALF* from, View to) {
+  GRID_LOOP(i, to.numel) {
+    const float v = isAlive(r, i / to.shape[3]) ? load(from[i]) : 0.0f;
+    to.as<OUT>()[to.offset(i)] = Store<OUT>::of(v);
+  }
 }
 
 // Back to log-sum-exps; +infinity of a row that attends to nothing, so that its probabilities are 0.
@@ -68,11 +70,12 @@ extern "C" __global__ void sumsOfStats(View stats, float* sums) {
 }
 
 // [B, shared * group, inner] to [B, shared, inner]: the sum over each group, in order.
-extern "C" __global__ void sumGroups(int64 count, int64 group, int64 inner, const HALF* from, OUT* to) {
-  GRID_LOOP(i, count * inner) {
+extern "C" __global__ void sumGroups(int64 group, const HALF* from, View to) {
+  const int64 inner = to.shape[2] * to.shape[3];
+  GRID_LOOP(i, to.numel) {
     const int64 head = i / inner, at = i % inner;
     float sum = 0;
     for (int64 g = 0; g < group; ++g) sum += load(from[(head * group + g) * inner + at]);
-    to[i] = Store<OUT>::of(sum);
+    to.as<OUT>()[to.offset(i)] = Store<OUT>::of(sum);
   }
 }
