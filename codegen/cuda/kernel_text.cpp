@@ -50,7 +50,7 @@ std::span<const int> bounds(const KernelSignature& s, Entry entry) {
   if (entry == Entry::Brief) return std::span<const int>(kBrief).subspan(moving > 4 ? 2 : moving > 2 ? 1 : 0);
   if (s.kind == KernelKind::Column || s.kind == KernelKind::Short) return kOne;
   if (s.kind == KernelKind::List) return kLists;
-  if (tandem::cuda::isByRows(s)) return kRows;
+  if (tandem::cuda::isByRows(s)) return moving > 4 ? std::span<const int>(kOne) : kRows;
   const std::size_t operands = s.inputs.size() + s.outputs.size();
   if (operands > kMany) return kOne;
   return operands > kSeveral ? std::span<const int>(kOfSeveral) : kElements;

@@ -63,12 +63,11 @@ class RowLoops {
     declareAreas();
     std::string condition = "given != 0";
     for (const std::string& moves : carrying_) condition += " && " + moves;
-    const bool hasRooms = std::ranges::any_of(kept_, [](const auto& kept) { return kept.room > 0; });
-    if (hasRooms) condition += " && roomy";
+    if (takesRoom_) condition += " && roomy";
     b_.open(strcat("if (", condition, ")"));
     writeEachRow(reduces);
     b_.close();
-    if (hasRooms) {
+    if (takesRoom_) {
       carries_ = false;
       b_.open("else if (given != 0)");
       writeEachRow(reduces);
@@ -233,6 +232,7 @@ class RowLoops {
       k_.carryIn(*dearest, row);
       area.carried = dearest;
       carrying_.insert(area.moves);
+      takesRoom_ = takesRoom_ || !area.room.empty();
       return;
     }
   }
@@ -562,6 +562,7 @@ class RowLoops {
   KernelText::Arrays row_;            // of Registers, by value
   std::set<std::string> carrying_{};  // of areas with carried values: whether they are there
   bool carries_ = true;               // does the text that is being written carry values in shared memory?
+  bool takesRoom_ = false;            // is any of them in a room?
 };
 
 }  // namespace
