@@ -1,5 +1,7 @@
 // Shape rules of pools, columns, resampling and attention. Composites have checked the arguments and computed the
 // output sizes.
+#include <algorithm>
+
 #include "ir/schema/shape_rules.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/error.h"
@@ -112,28 +114,25 @@ void gridSampleGridGrad(const OpFacts&, Metas operands, Attrs, std::span<TensorM
   results[0] = operands[2];
 }
 
-/// Results of attention have rows before heads where an attribute says so: one a result, behind causal, masked, half
-/// and bfloat, which programs that were saved before lack.
-void putRowsFirst(Attrs attrs, std::span<TensorMeta> results) {
-  for (std::size_t i = 4; i < attrs.size(); ++i)
-    if (attrs[i] != 0) std::swap(results[i - 4].shape[1], results[i - 4].shape[2]);
-}
+/// Has a result of attention rows before heads? An attribute a result, behind causal, masked, half and bfloat, says so;
+/// programs that were saved before lack them.
+bool hasRowsFirst(Attrs attrs, std::size_t result) { return attrs.size() > 4 + result && attrs[4 + result] != 0; }
 
 void attention(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   const Dims& q = operands[0].shape;
-  results[0].shape = {q[0], q[1], q[2], operands[2].shape[3]};
+  const std::size_t heads = hasRowsFirst(attrs, 0) ? 2 : 1;
+  results[0].shape = {q[0], q[heads], q[3 - heads], operands[2].shape[3]};
   results[1].shape = {q[0], q[1], q[2], 2};
   results[0].dtype = operands[0].dtype;
   results[1].dtype = computeType(operands[0].dtype);
-  putRowsFirst(attrs, results);
 }
 
 void attentionGrad(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   for (std::size_t i = 0; i < 3; ++i) {
     results[i].shape = operands[1 + i].shape;
     results[i].dtype = operands[1 + i].dtype;
+    if (hasRowsFirst(attrs, i)) std::iter_swap(results[i].shape.begin() + 1, results[i].shape.begin() + 2);
   }
-  putRowsFirst(attrs, results);
 }
 
 void attentionKeep(const OpFacts&, Metas, Attrs attrs, std::span<TensorMeta> results) {

@@ -87,7 +87,7 @@ AttentionProblem<T> problemOf(const Operands& o, const DenseRows& query, const D
   p.batch = q[0], p.heads = q[1], p.rows = q[2], p.width = q[3];
   p.sharedHeads = o.key->shape[1], p.keys = o.key->shape[2], p.valueWidth = o.value->shape[3];
   p.query = query.heads<T>(), p.key = key.heads<T>(), p.value = value.heads<T>();
-  for (std::size_t i = 0; i < 3; ++i) std::copy_n(o.resultStrides[i], 4, p.results[i].strides);
+  p.resultStrides = o.resultStrides;
   p.scale = o.scale;
   p.causal = o.causal;
   std::size_t next = 0;
@@ -139,7 +139,7 @@ void attention(const LibraryCall& call) {
     using T = typename decltype(tag)::Type;
     const Narrowed<T> result(out);
     auto p = problemOf<T>(o, query, key, value);
-    p.results[0].data = result.data();
+    p.results[0] = result.data();
     static const auto run = hasAvx512() ? avx512::attentionForward(T{}) : avx2::attentionForward(T{});
     std::int64_t chunks = (p.rows + kForwardChunk - 1) / kForwardChunk;
     auto tile = [&](std::int64_t t) {
@@ -174,31 +174,31 @@ void attention_grad(const LibraryCall& call) {
     const Narrowed<T> queryResult(call.outputs[0]), keyResult(call.outputs[1]), valueResult(call.outputs[2]);
     auto p = problemOf<T>(o, query, key, value);
     p.grad = grad.heads<T>(), p.output = output.heads<T>(), p.stats = stats.as<T>();
-    p.results[0].data = queryResult.data(), p.results[1].data = keyResult.data();
-    p.results[2].data = valueResult.data();
+    p.results[0] = queryResult.data(), p.results[1] = keyResult.data();
+    p.results[2] = valueResult.data();
     static const auto run = hasAvx512() ? avx512::attentionBackward(T{}) : avx2::attentionBackward(T{});
     std::int64_t size = p.batch * p.heads * p.rows * p.width;
     std::int64_t shared = p.batch * p.sharedHeads;
     std::int64_t chunks = std::clamp<std::int64_t>(p.keys / kChunkKeys, 1, (kBackwardChunks + shared - 1) / shared);
     std::int64_t length = ((p.keys + chunks - 1) / chunks + kBackwardKeys - 1) / kBackwardKeys * kBackwardKeys;
     Scratch<T> partial((chunks - 1) * size);
-    zero(p.results[0].data, size * sizeof(T));
+    zero(p.results[0], size * sizeof(T));
     zero(partial.data(), (chunks - 1) * size * sizeof(T));
     if (p.rows == 0 || p.visible(p.rows) < p.keys) {  // keys that no row sees
-      zero(p.results[1].data, shared * p.keys * p.width * sizeof(T));
-      zero(p.results[2].data, shared * p.keys * p.valueWidth * sizeof(T));
+      zero(p.results[1], shared * p.keys * p.width * sizeof(T));
+      zero(p.results[2], shared * p.keys * p.valueWidth * sizeof(T));
     }
     parallelTiles(shared * chunks, [&](std::int64_t t) {
       std::int64_t head = t / chunks;
       std::int64_t chunk = t % chunks;
-      T* to = chunk == 0 ? p.results[0].data : partial.data() + (chunk - 1) * size;
+      T* to = chunk == 0 ? p.results[0] : partial.data() + (chunk - 1) * size;
       std::int64_t first = std::min(chunk * length, p.keys);
       Scratch<T> scratch(backwardScratchSize(p));
       run(p, head / p.sharedHeads, head % p.sharedHeads, first, std::min(first + length, p.keys), to, scratch.data());
     });
     parallelFor(size, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t c = 0; c + 1 < chunks; ++c)
-        for (std::int64_t i = begin; i < end; ++i) p.results[0].data[i] += partial[c * size + i];
+        for (std::int64_t i = begin; i < end; ++i) p.results[0][i] += partial[c * size + i];
     });
     for (const Narrowed<T>* r : {&queryResult, &keyResult, &valueResult}) r->store();
   });

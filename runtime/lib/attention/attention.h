@@ -44,11 +44,16 @@ struct AttentionProblem {
   bool drops;
   Dropout drop;
   bool (*keeps)(const Dropout&, std::int64_t element);
-  Heads<T> results[3];  // the output, or the cotangents of query, key and value
+  T* results[3];  // the output, or the cotangents of query, key and value
+  const std::int64_t (*resultStrides)[4];
   // Backward only.
   Heads<const T> grad, output;
   const T* stats;
 
+  /// Of a head of a result.
+  [[nodiscard]] T* resultAt(std::size_t i, std::int64_t b, std::int64_t h) const {
+    return Heads<T>{results[i], {resultStrides[i][0], resultStrides[i][1], 0, 0}}.at(b, h);
+  }
   [[nodiscard]] std::int64_t group() const { return heads / sharedHeads; }
   /// Keys that rows below `end` may see.
   [[nodiscard]] std::int64_t visible(std::int64_t end) const { return causal ? std::min(keys, end) : keys; }

@@ -187,9 +187,9 @@ void attentionForwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::in
       timesPanels<V>(rows, e, seen, s, kForwardKeys, valuePanels, keys, sums + (r0 - row) * e, e, true);
     }
   }
-  for (std::int64_t i = 0; i < end - row; ++i) {
+  T* out = p.resultAt(0, b, h) + row * p.resultStrides[0][2];
+  for (std::int64_t i = 0; i < end - row; ++i, out += p.resultStrides[0][2]) {
     T inverse = best[i] == kMinusInfinity<T> ? T{0} : 1 / total[i];
-    T* out = p.results[0].at(b, h) + (row + i) * p.results[0].strides[2];
     for (std::int64_t j = 0; j < e; ++j) out[j] = sums[i * e + j] * inverse;
     stats[(row + i) * 2] = best[i];
     stats[(row + i) * 2 + 1] = inverse;
@@ -280,10 +280,9 @@ void attentionBackwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::i
                             std::int64_t end, T* queryGrad, T* scratch) {
   const T* k = p.key.at(b, shared);
   const T* v = p.value.at(b, shared);
-  T* keyGrad = p.results[1].at(b, shared);
-  T* valueGrad = p.results[2].at(b, shared);
-  std::int64_t queryStep = p.results[0].strides[2], keyStep = p.results[1].strides[2],
-               valueStep = p.results[2].strides[2];
+  T* keyGrad = p.resultAt(1, b, shared);
+  T* valueGrad = p.resultAt(2, b, shared);
+  std::int64_t queryStep = p.resultStrides[0][2], keyStep = p.resultStrides[1][2], valueStep = p.resultStrides[2][2];
   std::int64_t blocks = (p.rows + kBackwardRows - 1) / kBackwardRows;
   std::int64_t packedSize = PackedRows<T>::size(p);
   T* keyPanels = scratch + blocks * packedSize;
@@ -292,7 +291,7 @@ void attentionBackwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::i
   T* turned = t + kBackwardKeys * kBackwardRows;
   for (std::int64_t g = 0; g < p.group(); ++g) {
     std::int64_t h = shared * p.group() + g;
-    T* to = queryGrad + b * p.results[0].strides[0] + h * p.results[0].strides[1];
+    T* to = queryGrad + b * p.resultStrides[0][0] + h * p.resultStrides[0][1];
     for (std::int64_t block = 0; block < blocks; ++block) {
       std::int64_t r0 = block * kBackwardRows;
       std::int64_t rows = std::min(kBackwardRows, p.rows - r0);
