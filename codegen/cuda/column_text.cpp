@@ -10,9 +10,6 @@ namespace tandem::codegen::cuda {
 
 namespace {
 
-/// Statements of a body that costs next to nothing.
-constexpr std::size_t kCheapest = 6;
-
 class ColumnLoops {
  public:
   explicit ColumnLoops(KernelText& kernel)

@@ -48,6 +48,9 @@ struct Tries {
 /// The whole text of a kernel, without the prelude.
 std::string kernelText(const KernelSignature& signature, const std::string& symbol, const Tries& tries);
 
+/// Bodies of so few statements cost next to nothing: they wait for memory alone.
+inline constexpr std::size_t kCheapest = 6;
+
 class KernelText {
  public:
   /// Opens the function; what is written next stands in its body.

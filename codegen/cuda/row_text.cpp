@@ -27,7 +27,6 @@ namespace {
 
 /// Of bodies of so few statements several elements are on their way at once: they wait for memory.
 constexpr std::size_t kCheapBody = 60;
-constexpr std::size_t kCheapest = 6;
 /// Greatest and least values of what takes more statements than this are found by comparisons at once.
 constexpr std::size_t kDearAgain = 20;
 /// What takes so many statements is kept rather than computed again, where its operands are kept; fewer are enough

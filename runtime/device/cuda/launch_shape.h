@@ -3,7 +3,8 @@
 //
 //   elementwise, rows without reductions   256 threads along x; fewer blocks where each first computes something dear
 //   rows with reductions, Partial          x: a warp a block of 4096 elements of a row, up to 16 warps a row, and more
-//                                          than blocks where rows are kept (kept_rows.h); y: rows
+//                                          than blocks where rows are kept (kept_rows.h); y: rows. Of rows that stay in
+//                                          registers x is a warp, y kBriefRows rows
 //   Column                                 x: 32 columns; y: the lanes of the order
 //   Short                                  x: 32 rows, or of kernels without reductions 32 elements of these; y: eight
 //                                          threads of a row, four of its lanes each
