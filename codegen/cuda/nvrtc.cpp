@@ -1,7 +1,7 @@
 #include "codegen/cuda/nvrtc.h"
 
 #include <array>
-#include <cstdlib>
+#include <charconv>
 #include <vector>
 
 #include "codegen/cuda/nvrtc_functions.h"
@@ -81,7 +81,9 @@ int Compiled::spilled(const std::string& function) const {
   const std::size_t from = log.find("Function properties for " + function + "\n");
   const std::size_t behind = from == std::string::npos ? from : log.find(" bytes spill stores", from);
   if (behind == std::string::npos) return 0;
-  return std::atoi(log.c_str() + log.rfind(' ', behind - 1) + 1);
+  int bytes = 0;
+  std::from_chars(log.data() + log.rfind(' ', behind - 1) + 1, log.data() + behind, bytes);
+  return bytes;
 }
 
 Compiled compileCuda(const std::string& text, const std::string& name, const std::string& architecture) {
