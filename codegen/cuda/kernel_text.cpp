@@ -486,35 +486,6 @@ std::size_t KernelText::cost(const std::vector<std::size_t>& ids) {
   return count;
 }
 
-std::string KernelText::startWhole(const std::vector<std::size_t>& ids, const std::vector<Place>& places,
-                                   const std::string& count, int width) {
-  std::string whole = strcat(count, " == ", width);
-  auto demand = [&](const std::string& row) { whole += strcat(" && aligned<", width, ">(", row, ")"); };
-  for (std::size_t id : ids)
-    if (isRead(id) && !isFramed(id)) demand(rowThere(id));
-  for (const Place& place : places) demand(place.row);
-  std::string name = b.fresh("whole");
-  b.statement(strcat("const bool ", name, " = ", whole));
-  return name;
-}
-
-KernelText::Arrays KernelText::readWide(const std::vector<std::size_t>& ids, const std::string& i,
-                                        const std::string& count, const std::string& whole, int width) {
-  Arrays arrays = declareArrays(ids, width);
-  for (std::size_t id : ids) {
-    if (!isRead(id)) continue;
-    if (isFramed(id)) {
-      const Frame& frame = frames_[id];
-      b.statement(strcat("loadFramed<", width, ">(", arrays[id], ", ", name(id), ", ", frame.place, " + ", i, ", ",
-                         frame.count, ", ", frame.elsewhere, ")"));
-    } else {
-      b.statement(
-          strcat("load<", width, ">(", arrays[id], ", ", rowThere(id), " + ", i, ", ", count, ", ", whole, ")"));
-    }
-  }
-  return arrays;
-}
-
 void KernelText::computeInto(const std::vector<Place>& places, const std::string& i, const std::string& count,
                              int width) {
   const std::vector<std::size_t> ids = behind(places);
@@ -532,8 +503,25 @@ void KernelText::computeInto(const std::vector<Place>& places, const std::string
     return;
   }
   // Through arrays in registers: all loads before the body, all stores behind it.
-  const std::string isWhole = startWhole(ids, places, count, width);
-  const Arrays arrays = readWide(ids, i, count, isWhole, width);
+  std::string whole = strcat(count, " == ", width);
+  auto row = [&](std::size_t id) { return id < signature.inputs.size() ? bases_[id] : carried_[id]; };
+  auto demand = [&](const std::string& row) { whole += strcat(" && aligned<", width, ">(", row, ")"); };
+  for (std::size_t id : ids)
+    if (isRead(id) && !isFramed(id)) demand(row(id));
+  for (const Place& place : places) demand(place.row);
+  const std::string isWhole = b.fresh("whole");
+  b.statement(strcat("const bool ", isWhole, " = ", whole));
+  const Arrays arrays = declareArrays(ids, width);
+  for (std::size_t id : ids) {
+    if (!isRead(id)) continue;
+    if (isFramed(id)) {
+      const Frame& frame = frames_[id];
+      b.statement(strcat("loadFramed<", width, ">(", arrays[id], ", ", name(id), ", ", frame.place, " + ", i, ", ",
+                         frame.count, ", ", frame.elsewhere, ")"));
+    } else {
+      b.statement(strcat("load<", width, ">(", arrays[id], ", ", row(id), " + ", i, ", ", count, ", ", isWhole, ")"));
+    }
+  }
   Names written(places.size());
   for (std::size_t j = 0; j < places.size(); ++j) {
     written[j] = b.fresh("y");

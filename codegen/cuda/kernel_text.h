@@ -158,9 +158,6 @@ class KernelText {
   /// What elements of a value that is read are where they lie, and one of them.
   [[nodiscard]] const char* typeThere(std::size_t id) const;
   std::string elementThere(std::size_t id, const std::string& i);
-  [[nodiscard]] const std::string& rowThere(std::size_t id) const {
-    return id < signature.inputs.size() ? bases_[id] : carried_[id];
-  }
   Text valueOf(std::size_t id, const std::string& element);
   /// Where the elements of a row of a value go: an output's, or an array of their own.
   struct Place {
@@ -172,11 +169,6 @@ class KernelText {
   std::vector<Place> placesOf(const std::vector<std::size_t>& outputs) const;
   std::vector<std::size_t> behind(const std::vector<Place>& places) const;
   int widthOf(const std::vector<Place>& places);
-  /// Declares and names whether whole vectors can be read of `ids` and written to `places`; reads those of `ids`.
-  std::string startWhole(const std::vector<std::size_t>& ids, const std::vector<Place>& places,
-                         const std::string& count, int width);
-  Arrays readWide(const std::vector<std::size_t>& ids, const std::string& i, const std::string& count,
-                  const std::string& whole, int width);
   void computeInto(const std::vector<Place>& places, const std::string& i, const std::string& count, int width);
 
   const std::string symbol_;

@@ -4,8 +4,8 @@
 // exchange through shared memory; every warp then does levels 2 and 3 for itself, so that all have the result.
 //
 // Of rows that several passes read there are several texts (runtime/device/cuda/kept_rows.h): of those that find room
-// in shared memory, which all threads bring there at first, and of others, which each pass reads, and functions of
-// their own for short ones, whose elements stay in registers. Elementwise work is done by all threads of a row, and
+// in shared memory, which all threads bring there at first, and of others, which each pass reads, and a function of
+// its own for short ones, whose elements stay in registers. Elementwise work is done by all threads of a row, and
 // what is dear is done once: before the one warp of a block adds up such values they are written where what they are
 // made of was.
 //

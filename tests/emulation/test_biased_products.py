@@ -3,16 +3,13 @@ of our own kernel, in all modes, with the CPU's bits where both add in one order
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from emulated import DEVICE, there
-from test_library_math import bits, compare, made, odd, random
+from test_library_math import bits, compare, made, odd, random, run_without_cublaslt
 
 import tandem
 import tandem.nn.functional as F
@@ -258,11 +255,7 @@ def test_by_our_own_kernel() -> None:
         "            compare(tandem.addmm, x, made(a, dtype, 1), made(b, dtype, 2), backward=x is bias)\n"
         "    compare(tandem.baddbmm, made((5,), dtype), made((2, 4, 3), dtype), made((2, 3, 5), dtype))\n"
     )
-    here = Path(__file__).parent
-    path = os.pathsep.join([str(here), *(p for p in sys.path if p)])
-    environment = {**os.environ, "PYTHONPATH": path, "TANDEM_CUBLASLT": "/nowhere/libcublasLt.so.13"}
-    done = subprocess.run([sys.executable, "-c", body], env=environment, capture_output=True, text=True, cwd=here)
-    assert done.returncode == 0, done.stderr
+    run_without_cublaslt(body)
 
 
 def test_threads_with_biases_of_their_own() -> None:

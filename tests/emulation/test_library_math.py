@@ -157,6 +157,15 @@ def test_products_by_cublaslt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert ways(made((6, 8), tandem.int32), made((8, 5), tandem.int32)) == []
 
 
+def run_without_cublaslt(body: str) -> None:
+    """A program that has these tests' modules, in a process of its own."""
+    here = Path(__file__).parent
+    path = os.pathsep.join([str(here), *(p for p in sys.path if p)])
+    environment = {**os.environ, "PYTHONPATH": path, "TANDEM_CUBLASLT": "/nowhere/libcublasLt.so.13"}
+    done = subprocess.run([sys.executable, "-c", body], env=environment, capture_output=True, text=True, cwd=here)
+    assert done.returncode == 0, done.stderr
+
+
 def test_products_without_cublaslt() -> None:
     """The kernel of our own, of every floating dtype, with sums that one and that several blocks make."""
     body = (
@@ -168,11 +177,7 @@ def test_products_without_cublaslt() -> None:
         "        t.test_products_have_the_same_bits_in_every_layout(depth, dtype)\n"
         "t.test_batches_that_are_expanded()"
     )
-    here = Path(__file__).parent
-    path = os.pathsep.join([str(here), *(p for p in sys.path if p)])
-    environment = {**os.environ, "PYTHONPATH": path, "TANDEM_CUBLASLT": "/nowhere/libcublasLt.so.13"}
-    done = subprocess.run([sys.executable, "-c", body], env=environment, capture_output=True, text=True, cwd=here)
-    assert done.returncode == 0, done.stderr
+    run_without_cublaslt(body)
 
 
 def test_batches_that_are_expanded() -> None:

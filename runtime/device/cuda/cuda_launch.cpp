@@ -44,8 +44,9 @@ Kept keptRow(const CudaKernel& kernel, const std::int64_t* args) {
   Kept kept;
   std::int64_t rooms = 0;
   for (const KeptInput& input : kernel.kept) {
-    kept.bytes += keptBytes(input, kernel.layout, args, false);
-    rooms += keptBytes(input, kernel.layout, args, true);
+    const auto [row, room] = keptBytes(input, kernel.layout, args);
+    kept.bytes += row;
+    rooms += room;
   }
   if (kept.bytes == 0) return kept;
   kept.beside = besideKept(kernel.signature);

@@ -74,11 +74,16 @@ inline std::int64_t besideKept(const KernelSignature& s) {
 }
 
 /// The bytes of a row's area of an input, and of its room: none where it is the same for all rows.
-inline std::int64_t keptBytes(const KeptInput& kept, const ArgLayout& layout, const std::int64_t* args, bool room) {
+struct KeptBytes {
+  std::int64_t row, room;
+};
+inline KeptBytes keptBytes(const KeptInput& kept, const ArgLayout& layout, const std::int64_t* args) {
   std::int64_t moves = 0;
   for (int d = 0; d < layout.outerRank; ++d) moves |= args[layout.outerStride(kept.input, d)];
   const std::int64_t n = args[layout.innerSize()];
-  return moves == 0 ? 0 : (n * (room ? kept.room : kept.bytes) + 15) / 16 * 16;
+  if (moves == 0) return {0, 0};
+  const auto lines = [](std::int64_t bytes) { return (bytes + 15) / 16 * 16; };
+  return {lines(n * kept.bytes), lines(n * kept.room)};
 }
 
 }  // namespace tandem::cuda

@@ -21,9 +21,13 @@ namespace {
 struct ConvolutionPlan {
   ContractionSizes sizes;
   std::int64_t channels, outputs;
-  std::int64_t h, w, kh, kw, oh, ow;
-  std::int64_t strideH, strideW, padH, padW, dilationH, dilationW;
+  Windows windows;
 };
+
+/// Is an output position made of the same position of the input?
+bool isPointwise(const Windows& s) {
+  return s.kh * s.kw == 1 && s.strideH == 1 && s.strideW == 1 && s.padH == 0 && s.padW == 0;
+}
 
 /// Of each image, the weight or its transpose times the channels.
 void multiplyChannels(const ArrayView& image, const ArrayView& weight, const ArrayView& out, bool turned,
@@ -52,7 +56,7 @@ void multiplyWindows(const ArrayView& cotangent, const ArrayView& image, const A
   const std::int64_t window = channels * s.kh * s.kw;
   const std::int64_t positions = s.oh * s.ow;
   const auto item = static_cast<std::int64_t>(itemSize(out.dtype));
-  const bool pointwise = s.kh * s.kw == 1 && s.strideH == 1 && s.strideW == 1 && s.padH == 0 && s.padW == 0;
+  const bool pointwise = isPointwise(s);
   const std::int64_t columnsOf = pointwise ? 0 : window * positions;
   const std::int64_t productOf = outputs * window;
   const std::int64_t most = std::clamp<std::int64_t>(kMostColumns / ((columnsOf + productOf) * item), 1, images);
@@ -94,8 +98,11 @@ struct Attributes {
 void convolve(const LibraryCall& call, ContractionKind kind, DimsRef input, DimsRef weight, DimsRef output,
               const Attributes& attrs, const ArrayView& out) {
   const auto& [stride, padding, dilation, groups, allowsCudnn, allowsTf32, channelsLast] = attrs;
-  ConvolutionPlan plan{{},        input[1],  output[1], input[2],   input[3],   weight[2],   weight[3],  output[2],
-                       output[3], stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1]};
+  ConvolutionPlan plan{{},
+                       input[1],
+                       output[1],
+                       {input[2], input[3], weight[2], weight[3], output[2], output[3], stride[0], stride[1],
+                        padding[0], padding[1], dilation[0], dilation[1]}};
   const std::int64_t positions = output[2] * output[3];
   const std::int64_t window = weight[2] * weight[3];
   const std::int64_t groupOutputs = output[1] / groups;
@@ -116,12 +123,9 @@ void convolve(const LibraryCall& call, ContractionKind kind, DimsRef input, Dims
                                two(padding), two(dilation), groups};
   const bool isFull = out.dtype == DType::Float64 || (out.dtype == DType::Float32 && !allowsTf32);
   if (kind == ContractionKind::WeightGrad && groups == 1 && isFull && positions >= kLeastPositions)
-    return multiplyWindows(call.inputs[0], call.inputs[1], out,
-                           {input[2], input[3], weight[2], weight[3], output[2], output[3], stride[0], stride[1],
-                            padding[0], padding[1], dilation[0], dilation[1]});
+    return multiplyWindows(call.inputs[0], call.inputs[1], out, plan.windows);
   if (allowsCudnn && cudnnConvolution(kind, sizes, call.inputs[0], call.inputs[1], out, allowsTf32)) return;
-  const bool pointwise = window == 1 && stride[0] == 1 && stride[1] == 1 && padding[0] == 0 && padding[1] == 0;
-  if (pointwise && groups == 1 && kind != ContractionKind::WeightGrad)
+  if (isPointwise(plan.windows) && groups == 1 && kind != ContractionKind::WeightGrad)
     return multiplyChannels(call.inputs[0], call.inputs[1], out, kind == ContractionKind::InputGrad, allowsTf32);
   plan.sizes.cut(groups);
   const Dense x(call.inputs[0]);

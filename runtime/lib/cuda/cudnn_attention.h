@@ -17,13 +17,13 @@ struct AttentionOperands {
 
 /// Queues softmax(query key^T scale + mask) value into `out` [B, H, rows, valueWidth], and statistics of rows as
 /// `attention` has them into `stats`: the output of the operands' dtype, dense, with heads before rows or rows before
-/// heads, the statistics float32 and contiguous. False, and nothing is
-/// queued, where cuDNN is missing, or has no engine for the sizes. A row that attends to nothing gives zeros.
+/// heads, the statistics float32 and contiguous. False, and nothing is queued, where cuDNN is missing, or has no engine
+/// for the sizes. A row that attends to nothing gives zeros.
 bool cudnnAttention(const AttentionOperands& operands, const ArrayView& out, const ArrayView& stats);
 
 /// Queues the cotangents of query, key and value, of their shapes and dense as the output is, from that of the output.
-/// False likewise, and on GPUs of a later kind
-/// than compute capability 9, where engines of this graph are not known to add in a fixed order.
+/// False likewise, and on GPUs of a later kind than compute capability 9, where engines of this graph are not known to
+/// add in a fixed order.
 bool cudnnAttentionGrad(const AttentionOperands& operands, const ArrayView& grad, const ArrayView& output,
                         const ArrayView& stats, std::span<const ArrayView> results);
 
