@@ -362,17 +362,17 @@ void FlatRows::runApart(const Kind& kind) {
     return;
   }
   const std::vector<std::int64_t>& args = kind.args;
-  // Rows of a tile or more are shared among threads as they are, others in stretches of about a tile.
+  // Rows of a tile or more are shared among threads as they are, the others between them in stretches of about a tile.
   struct Stretch {
     std::size_t from, to;
   };
   std::vector<Stretch> stretches;
   std::int64_t length = cpu::kTileElements;
+  const auto isLong = [&](std::size_t at) { return args[at] >= cpu::kTileElements; };
   runOne(kind, 0);  // by one thread, which makes the kernel's code where it lacks some
   for (std::size_t at = width; at < args.size(); at += width) {
-    if (args[at] >= cpu::kTileElements) {
+    if (isLong(at)) {
       runOne(kind, at);
-      length = cpu::kTileElements;
       continue;
     }
     if (length >= cpu::kTileElements) stretches.push_back({at, at}), length = 0;
@@ -381,7 +381,8 @@ void FlatRows::runApart(const Kind& kind) {
   }
   parallelTiles(static_cast<std::int64_t>(stretches.size()), [&](std::int64_t i) {
     const Stretch& s = stretches[static_cast<std::size_t>(i)];
-    for (std::size_t at = s.from; at < s.to; at += width) runOne(kind, at);
+    for (std::size_t at = s.from; at < s.to; at += width)
+      if (!isLong(at)) runOne(kind, at);
   });
 }
 

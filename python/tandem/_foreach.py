@@ -5,6 +5,8 @@ forms return the list."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 import tandem
@@ -47,12 +49,15 @@ def _each(name: str, in_place: bool) -> Callable[..., Any]:
         if single in _SINGLE and not options and _goes_together(self, args):
             made = _C._each(single, in_place, self, *args)
             return self if in_place else made
-        made = []
-        for i, t in enumerate(self):
-            own = [a[i] if isinstance(a, (list, tuple)) else a for a in args]
-            # The factor of addcmul and addcdiv may come by its place here.
-            factor = {"value": own.pop()} if name.startswith("addc") and len(own) == 3 else {}
-            made.append(method(t, *own, **options, **factor))
+        # The factor of addcmul and addcdiv may come by its place here.
+        *rest, factors = args if name.startswith("addc") and len(args) == 3 else (*args, None)
+        columns = [a if isinstance(a, (list, tuple)) else repeat(a) for a in rest]
+        if isinstance(factors, (list, tuple)):
+            made = [method(t, *row, value=value) for t, value, *row in zip(self, factors, *columns, strict=False)]
+        else:
+            if factors is not None:
+                options = {**options, "value": factors}
+            made = list(map(partial(method, **options) if options else method, self, *columns))
         return self if in_place else made
 
     function.__name__ = function.__qualname__ = f"_foreach_{name}"
