@@ -18,8 +18,8 @@ GraphCompiler& inner() {
 }
 
 void resolve(Plan& plan) {
+  plan.lists = listsOf(plan);  // before its kernels are made: a list has one of its own
   resolvePlan(plan);
-  plan.lists = listsOf(plan);
 }
 
 // What callers get: plans come back resolved, because the compiler's shared object has neither the kernel cache nor the

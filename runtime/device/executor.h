@@ -57,6 +57,7 @@ struct LaunchPreview {
   const std::int64_t* args;
   LaunchSpace space;
   bool strided = false;  // by launchStrided
+  bool listed = false;   // by launchList, together with the one before or behind it
 };
 
 /// A kernel whose code was made before. Without an object: one that launches only ask about and run others for.

@@ -190,9 +190,13 @@ std::span<const PlanOperand> writtenBy(const Plan& plan, const PlanInstr& instr)
 
 std::vector<LaunchPreview> launchesOf(const Plan& plan) {
   std::vector<LaunchPreview> launches;
-  for (const PlanInstr& instr : plan.instrs)
+  std::size_t listed = 0;  // up to there
+  for (std::size_t i = 0; i < plan.instrs.size(); ++i) {
+    const PlanInstr& instr = plan.instrs[i];
+    if (!plan.lists.empty() && plan.lists[i] > 1) listed = i + plan.lists[i];
     if (instr.kind == PlanInstr::Kind::Kernel)
-      launches.push_back({plan.loaded[instr.function], instr.args.data(), instr.space, instr.strided});
+      launches.push_back({plan.loaded[instr.function], instr.args.data(), instr.space, instr.strided, i < listed});
+  }
   return launches;
 }
 
@@ -205,7 +209,6 @@ void resolvePlan(Plan& plan, const KernelModule* module) {
   plan.scalarPatches.clear();
   plan.viewPatches.clear();
   plan.libraryFns.clear();
-  plan.lists.clear();
   plan.elements = 0;
   static std::atomic<std::uint64_t> last{0};
   plan.number = ++last;

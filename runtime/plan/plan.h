@@ -101,6 +101,8 @@ struct Plan {
   std::uint32_t numOutputs = 0;
   std::uint32_t numRandom = 0;  // the generator's offset advances by this
   std::string explanation;      // what the passes did, for explain()
+  /// Of each instruction how many from it on are a list (ir/trace/plan_lists.h); empty where nobody looked for them.
+  std::vector<std::uint32_t> lists;
 
   // resolved by `resolvePlan`
   std::uint64_t number = 0;           // of what is resolved, no two alike in a process
@@ -116,7 +118,6 @@ struct Plan {
   std::vector<PlanPatch> pointerPatches;  // into blocks
   std::vector<PlanPatch> scalarPatches;   // into blocks
   std::vector<PlanPatch> viewPatches;     // into views
-  std::vector<std::uint32_t> lists;       // of an instruction: how many from it on are a list (ir/trace/plan_lists.h)
 };
 
 /// Looks up the plan's kernels (compiling in parallel what the caches lack) and library functions, and lays out what

@@ -7,6 +7,7 @@ import math
 
 import devices
 import pytest
+import stand_ins
 from same_bits import assert_same_bits
 
 import tandem
@@ -234,3 +235,20 @@ def test_in_a_graph():
         here.step()
     for p, q in zip(params, twins, strict=True):
         assert_same_bits(p.detach().cpu(), q.detach())
+
+
+STEP = """
+import tandem
+params = [tandem.ones(n, device='cuda', requires_grad=True) for n in (3, 70, 1000)]
+for p in params:
+    p.grad = tandem.ones_like(p)
+optimizer = tandem.optim.SGD(params, lr=0.1, momentum=0.9)
+optimizer.step()  # which makes the momentum
+tandem.compile(optimizer.step)()
+"""
+
+
+def test_a_list_is_compiled_once(tmp_path):
+    """By its own kernel, and not by that of one parameter as well."""
+    texts = [path.read_text() for path in stand_ins.dumped(tmp_path, STEP)]
+    assert len(texts) == 3, [text[-800:] for text in texts]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/copies.h"
@@ -23,9 +24,17 @@ const CudaKernel& of(const Kernel& kernel) { return static_cast<const CudaKernel
 /// Each once.
 std::vector<const CudaKernel*> neededBy(std::span<const LaunchPreview> launches) {
   std::vector<const CudaKernel*> needed;
-  for (const LaunchPreview& l : launches)
-    for (const CudaKernel* k : neededBy(of(*l.kernel), l.args, l.space))
-      if (std::ranges::find(needed, k) == needed.end()) needed.push_back(k);
+  const auto add = [&](const CudaKernel* k) {
+    if (std::ranges::find(needed, k) == needed.end()) needed.push_back(k);
+  };
+  for (const LaunchPreview& l : launches) {
+    const CudaKernel& kernel = of(*l.kernel);
+    const CudaKernel* const list = l.listed && isListed(kernel, l.args) ? kernel.listed() : nullptr;
+    if (list != nullptr)
+      add(list);
+    else
+      std::ranges::for_each(neededBy(kernel, l.args, l.space), add);
+  }
   return needed;
 }
 
@@ -49,13 +58,9 @@ const Kernel* CudaExecutor::load(const KernelSignature& signature) { return &loa
 void CudaExecutor::prepare(std::span<const LaunchPreview> launches) {
   std::vector<const CudaKernel*> missing = neededBy(launches);
   std::erase_if(missing, [](const CudaKernel* k) { return k->ready(); });
+  // Long texts first, so that none is left when the others are done.
+  std::ranges::stable_sort(missing, std::greater<>(), [](const CudaKernel* k) { return k->signature.steps.size(); });
   makeInParallel(missing.size(), kMostCompilers, [&](std::size_t k) { static_cast<void>(missing[k]->function()); });
-}
-
-std::vector<KernelSignature> CudaExecutor::codeFor(std::span<const LaunchPreview> launches) {
-  std::vector<KernelSignature> signatures;
-  for (const CudaKernel* k : neededBy(launches)) signatures.push_back(k->signature);
-  return signatures;
 }
 
 std::unique_ptr<KernelModule> CudaExecutor::loadModule(std::span<const SavedKernel> kernels) {

@@ -20,7 +20,6 @@ class CudaExecutor final : public Executor, public GpuControl {
   void copy(void* to, const void* from, std::size_t bytes, Stream& stream) override;
   const Kernel* load(const KernelSignature& signature) override;
   void prepare(std::span<const LaunchPreview> launches) override;
-  std::vector<KernelSignature> codeFor(std::span<const LaunchPreview> launches) override;
   std::unique_ptr<KernelModule> loadModule(std::span<const SavedKernel> kernels) override;
   void launch(const Kernel& kernel, const std::int64_t* args, const LaunchSpace& space, Stream& stream) override;
   bool launchList(const Kernel& kernel, std::span<const std::int64_t> args, Stream& stream) override;

@@ -148,7 +148,9 @@ void launchKernel(const CudaKernel& kernel, const std::int64_t* args, const Laun
 /// Queues a kernel of rows without gaps for each of `args`, blocks of its layout one after another that share no memory
 /// that one of them writes: many short ones as one launch.
 void launchList(const CudaKernel& kernel, std::span<const std::int64_t> args, CudaStream& stream);
-/// The kernels whose code that will need.
+/// Does an argument block given to launchList with others go into one launch with them?
+bool isListed(const CudaKernel& kernel, const std::int64_t* args);
+/// The kernels whose code `launchKernel` will need.
 SmallVector<const CudaKernel*, 2> neededBy(const CudaKernel& kernel, const std::int64_t* args,
                                            const LaunchSpace& space);
 /// Copies a strided array to another one of the same shape, converting the dtype.

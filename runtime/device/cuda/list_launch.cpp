@@ -101,23 +101,25 @@ class ListLaunch {
 
 }  // namespace
 
+bool isListed(const CudaKernel& kernel, const std::int64_t* args) {
+  return !kernel.byRows || args[kernel.layout.innerSize()] < kLongRow;
+}
+
 void launchList(const CudaKernel& kernel, std::span<const std::int64_t> args, CudaStream& stream) {
   stream.gpu().use();
   const std::size_t width = kernel.layout.size();
-  const auto length = [&](const std::int64_t* block) { return block[kernel.layout.innerSize()]; };
-  const auto isListed = [&](const std::int64_t* block) { return !kernel.byRows || length(block) < kLongRow; };
   std::size_t count = 0;
   std::int64_t elements = 0;
   for (std::size_t at = 0; at < args.size(); at += width) {
-    if (!isListed(&args[at])) continue;
+    if (!isListed(kernel, &args[at])) continue;
     ++count;
-    elements += length(&args[at]);
+    elements += args[at + kernel.layout.innerSize()];
   }
   const CudaKernel* const listed = count > 1 ? kernel.listed() : nullptr;
   std::optional<ListLaunch> list;
   if (listed != nullptr) list.emplace(kernel, *listed, elements, stream);
   for (; !args.empty(); args = args.subspan(width)) {
-    if (list && isListed(args.data()))
+    if (list && isListed(kernel, args.data()))
       list->add(args.data());
     else
       launchKernel(kernel, args.data(), wholeSpace(KernelKind::Row, kernel.layout, args.data()), stream);
