@@ -1,6 +1,9 @@
 #include "runtime/device/isa.h"
 
 #include <cstdlib>
+#include <unistd.h>
+
+#include <sys/syscall.h>
 
 #include "runtime/base/error.h"
 
@@ -21,6 +24,18 @@ const std::string& hostIsa() {
 
 bool hasAvx512() {
   static const bool has = hostIsa() == "x86-64-v4";
+  return has;
+}
+
+bool hasTiles() {
+  static const bool has = [] {
+    if (!hasAvx512() || __builtin_cpu_supports("amx-tile") == 0 || __builtin_cpu_supports("amx-bf16") == 0)
+      return false;
+    // Their registers are large, and the system keeps them for those who have asked.
+    constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr long kTileData = 18;
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  }();
   return has;
 }
 

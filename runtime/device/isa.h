@@ -12,5 +12,7 @@ const std::string& hostIsa();
 /// Is it `x86-64-v4`, with AVX-512? Does that have products of bfloat16 pairs?
 bool hasAvx512();
 bool hasAvx512BFloat16();
+/// And tiles of bfloat16 (AMX), which the system lets this process use?
+bool hasTiles();
 
 }  // namespace tandem

@@ -3,7 +3,8 @@
 // Floating products: within blocks of 256 an element is one chain of fused multiply-adds in the order of k, and the
 // blocks' sums are added in order (gemm_kernel.h); very long sums into small results are cut into pieces first, by size
 // (gemm.cpp). A vector times a matrix has 32 chains an element, which combine by halving. So bits are a function of
-// sizes and values alone: not of layout, threads or instruction set.
+// sizes and values alone: not of layout, threads or instruction set. Large products of bfloat16 matrices have an order
+// of their own (gemm_groups.h), that of processors with instructions for them.
 // The kernels are our own because libraries choose the order of a sum by layout and instruction set, too.
 #pragma once
 
@@ -24,6 +25,11 @@ struct Matrix {
 /// c[M, N] = a[M, K] b[K, N], c dense row-major, all sizes at least 1. Uses the pool (serial inside a tile of it).
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c);
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matrix<double> b, double* c);
+/// Are products of bfloat16 of this size in groups (gemm_groups.h)? Others are those of the float32 values.
+bool isInGroups(std::int64_t m, std::int64_t n, std::int64_t k);
+/// Such a product, in float32 if `wide`, else rounded once.
+void groupsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
+                bool wide);
 /// As the product of the float32 values, with the same bits, in float32 if `wide`, else rounded once; false, and
 /// nothing done, where this is no faster.
 bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
@@ -39,6 +45,8 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T>
 template <class T>
 bool vectorGemm(std::int64_t n, std::int64_t k, const T* a, Matrix<T> b, float* c);
 
+/// Is a sum of this size, of floating numbers, cut into pieces?
+bool isCut(std::int64_t m, std::int64_t n, std::int64_t k);
 /// Of this many terms on, sums of small results are cut into pieces.
 constexpr std::int64_t kCutSum = 4096;
 

@@ -1,10 +1,13 @@
 // The matrix product for AVX-512.
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <immintrin.h>
 
+#include "runtime/lib/matmul/gemm_groups.h"
 #include "runtime/lib/matmul/gemm_kernel.h"
+#include "runtime/lib/strided.h"
 
 #pragma GCC target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq")
 
@@ -13,6 +16,7 @@ namespace {
 
 // clang-format off
 #include "runtime/lib/matmul/gemm_body.h"
+#include "runtime/lib/matmul/groups_body.h"
 #include "runtime/lib/vectors_avx512.h"
 // clang-format on
 
@@ -20,6 +24,7 @@ namespace {
 
 GemmKernels<float> floatKernels() { return {gemmTile<Floats>, gemmPack<Floats>, vectorTimesMatrix<Floats>}; }
 GemmKernels<double> doubleKernels() { return {gemmTile<Doubles>, gemmPack<Doubles>, vectorTimesMatrix<Doubles>}; }
+void groupTile(const GroupTile& t) { chainsOfGroups<FloatChains<Floats>>(t); }
 TANDEM_PANELS(Floats, float)
 TANDEM_PANELS(Doubles, double)
 

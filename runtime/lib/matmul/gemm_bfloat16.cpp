@@ -14,6 +14,7 @@
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/matmul/gemm_groups.h"
 #include "runtime/lib/matmul/gemm_kernel.h"
 #include "runtime/lib/strided.h"
 
@@ -24,6 +25,8 @@ namespace {
 
 // clang-format off
 #include "runtime/lib/matmul/gemm_body.h"
+#include "runtime/lib/matmul/groups_body.h"
+#include "runtime/lib/vectors_avx512.h"
 #include "runtime/lib/matmul/pairs_body.h"
 // clang-format on
 
@@ -99,14 +102,39 @@ void pairsTile(std::int64_t pairs, const Pair* a, std::int64_t lda, const Pair* 
     }
 }
 
-template <int Rows>
-void someRows(std::int64_t rows, std::int64_t pairs, const Pair* a, std::int64_t lda, const Pair* panel, float* c,
-              std::int64_t ldc, bool add) {
-  if constexpr (Rows > 0) {
-    if (rows == Rows) return pairsTile<Rows>(pairs, a, lda, panel, c, ldc, add);
-    someRows<Rows - 1>(rows, pairs, a, lda, panel, c, ldc, add);
-  }
+[[gnu::noinline]] void rowsTimesPairs(std::int64_t rows, std::int64_t pairs, const Pair* a, std::int64_t lda,
+                                      const Pair* panel, float* c, std::int64_t ldc, bool add) {
+  const auto take = [&]<int Rows>(std::integral_constant<int, Rows>) {
+    for (; rows >= Rows; rows -= Rows, a += Rows * lda, c += Rows * ldc)
+      pairsTile<Rows>(pairs, a, lda, panel, c, ldc, add);
+  };
+  take(std::integral_constant<int, kRows>());
+  take(std::integral_constant<int, 6>());
+  take(std::integral_constant<int, 3>());
+  take(std::integral_constant<int, 1>());
 }
+
+/// Chains of pairs, of which each has its first element in the upper half.
+struct PairChains {
+  using Element = Pair;
+  using Floats = avx512::Floats;
+  static constexpr std::int64_t kHalf = kGroup / 4, kColumns = kPanel;
+  static constexpr int kRows = avx512::kRows;
+  [[gnu::noinline]] static void split(const std::uint32_t* words, std::int64_t step, std::int64_t count, Pair* to) {
+    for (std::int64_t p = 0; p < kHalf; ++p)
+      for (std::int64_t x = 0; x < count; ++x) {
+        const std::uint32_t first = words[2 * p * step + x], second = words[(2 * p + 1) * step + x];
+        to[p * count + x] = first << 16 | (second & 0xffff);
+        to[(kHalf + p) * count + x] = (first & 0xffff0000U) | second >> 16;
+      }
+  }
+  static auto load(const Pair* from) { return (__m512bh)(_mm512_loadu_si512(from)); }
+  static auto broadcast(Pair x) { return (__m512bh)(_mm512_set1_epi32(static_cast<int>(x))); }
+  static auto multiplyAdd(__m512bh x, __m512bh y, __m512 sum) { return _mm512_dpbf16_ps(sum, x, y); }
+  static void chains(std::int64_t rows, const Pair* a, std::int64_t lda, const Pair* panel, float* c, bool add) {
+    rowsTimesPairs(rows, kHalf, a, lda, panel, c, kColumns, add);
+  }
+};
 
 /// Rounds up to kPanel sums of each row, of which none is subnormal, as toBFloat16 does.
 void narrowPanel(const float* sums, std::int64_t ld, std::int64_t rows, std::int64_t columns, BFloat16* c,
@@ -154,6 +182,8 @@ bool pairsInOrder() {
   }
   return true;
 }
+
+void pairsGroupTile(const GroupTile& t) { chainsOfGroups<PairChains>(t); }
 
 bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
                bool wide) {
@@ -204,8 +234,8 @@ bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> 
           const std::int64_t rowsHere = std::min<std::int64_t>(kRows, end - i);
           const std::int64_t ldc = once ? kPanel : width;
           float* to = once ? near : sums.data() + (i - i0) * width + j;
-          someRows<kRows>(rowsHere, std::min(kBlockPairs, pairs - p0), rows.data() + i * ld + p0, ld,
-                          packed.data() + ((j0 + j) * pairs + p0 * kPanel), to, ldc, p0 > 0);
+          rowsTimesPairs(rowsHere, std::min(kBlockPairs, pairs - p0), rows.data() + i * ld + p0, ld,
+                         packed.data() + ((j0 + j) * pairs + p0 * kPanel), to, ldc, p0 > 0);
           if (p0 + kBlockPairs < pairs) continue;
           const std::int64_t at = i * n + j0 + j, here = std::min(kPanel, columns - j);
           if (!wide) {

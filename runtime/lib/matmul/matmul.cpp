@@ -27,62 +27,88 @@ Matrix<T> lastMatrix(const ArrayView& x) {
   return {x.as<T>(), x.strides[r - 2], x.strides[r - 1]};
 }
 
-/// False if a product of bfloat16 is left to float32.
+/// The sizes of a product, and one of a batch: operands begin so many elements behind those of the first.
+struct Sizes {
+  std::int64_t m, n, k;
+  explicit Sizes(const ArrayView& a, const ArrayView& b)
+      : m(a.shape[a.shape.size() - 2]), n(b.shape.back()), k(a.shape.back()) {}
+};
+struct Place {
+  std::int64_t a, b, c;
+};
+using OneFn = void (*)(const Sizes& s, const ArrayView& a, const ArrayView& b, const ArrayView& c, const Place& at);
+
 template <class T>
-bool product(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
-  std::size_t rank = a.shape.size();
-  std::int64_t m = a.shape[rank - 2];
-  std::int64_t k = a.shape[rank - 1];
-  std::int64_t n = b.shape[rank - 1];
-  [[maybe_unused]] const bool small = isSmallGemm(m, n, k);
-  auto one = [&](const Matrix<T>& x, const Matrix<T>& y, std::int64_t at) {
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      const bool wide = c.dtype == DType::Float32;
-      return pairsGemm(m, n, k, x, y, static_cast<char*>(c.data) + at * (wide ? sizeof(float) : sizeof(T)), wide);
-    } else {
-      T* const to = c.as<T>() + at;
-      if constexpr (std::is_floating_point_v<T>)
-        if (small) return smallGemm(m, n, k, x, y, to), true;
-      gemm(m, n, k, x, y, to);
-      return true;
-    }
-  };
-  if (rank == 2) return one(lastMatrix<T>(a), lastMatrix<T>(b), 0);
+void one(const Sizes& s, const ArrayView& a, const ArrayView& b, const ArrayView& c, const Place& at) {
+  Matrix<T> x = lastMatrix<T>(a);
+  Matrix<T> y = lastMatrix<T>(b);
+  x.data += at.a;
+  y.data += at.b;
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    const bool wide = c.dtype == DType::Float32;
+    groupsGemm(s.m, s.n, s.k, x, y, c.as<char>() + at.c * static_cast<std::int64_t>(itemSize(c.dtype)), wide);
+  } else {
+    if constexpr (std::is_floating_point_v<T>)
+      if (isSmallGemm(s.m, s.n, s.k)) return smallGemm(s.m, s.n, s.k, x, y, c.as<T>() + at.c);
+    gemm(s.m, s.n, s.k, x, y, c.as<T>() + at.c);
+  }
+}
+
+void products(const ArrayView& a, const ArrayView& b, const ArrayView& c, OneFn one) {
+  const Sizes s(a, b);
+  const std::size_t rank = a.shape.size();
+  if (rank == 2) return one(s, a, b, c, {0, 0, 0});
 
   DimsRef batchShape = DimsRef(a.shape).first(rank - 2);
   std::int64_t batch = numelOf(batchShape);
   std::array<DimsRef, 2> strides{DimsRef(a.strides).first(rank - 2), DimsRef(b.strides).first(rank - 2)};
-  std::atomic<bool> all = true;
   auto run = [&](std::int64_t begin, std::int64_t end) {
     Walker<2> at(batchShape, strides, begin);
-    Matrix<T> x = lastMatrix<T>(a);
-    Matrix<T> y = lastMatrix<T>(b);
-    for (std::int64_t i = begin; i < end && all; ++i, at.next())
-      if (!one({x.data + at.offset[0], x.rowStride, x.columnStride},
-               {y.data + at.offset[1], y.rowStride, y.columnStride}, i * m * n))
-        all = false;
+    for (std::int64_t i = begin; i < end; ++i, at.next()) one(s, a, b, c, {at.offset[0], at.offset[1], i * s.m * s.n});
   };
   // Few large products share the pool within each, many go side by side. Which never matters to the bits.
-  std::int64_t work = std::max<std::int64_t>(1, m * n * k);
+  std::int64_t work = std::max<std::int64_t>(1, s.m * s.n * s.k);
   const bool even = batch % numThreads() == 0 && work <= kSideWork;
   if (batch < 2 * numThreads() && work > kGroupWork && !even)
     run(0, batch);
   else
     parallelFor(batch, std::max<std::int64_t>(1, kGroupWork / work), run);
-  return all;
+}
+
+// ---- half types: what differs between the two is how elements are widened and rounded
+
+using HalfBits = std::uint16_t;
+
+void widen(DType t, const HalfBits* from, float* to, std::int64_t n) {
+  if (t == DType::Float16)
+    widen(reinterpret_cast<const Half*>(from), to, n);
+  else
+    widen(reinterpret_cast<const BFloat16*>(from), to, n);
+}
+
+/// Brings sums to a result of a half type, which they are rounded for, or of float32.
+void put(const float* sums, const ArrayView& c, std::int64_t at, std::int64_t count) {
+  if (c.dtype == DType::Float32)
+    std::copy_n(sums, count, c.as<float>() + at);
+  else if (c.dtype == DType::Float16)
+    narrow(sums, c.as<Half>() + at, count);
+  else
+    narrow(sums, c.as<BFloat16>() + at, count);
 }
 
 /// The dims along which an array has different elements, in the order of memory.
 Dims dimsInMemory(const ArrayView& x) {
   Dims order;
-  for (std::size_t d = 0; d < x.shape.size(); ++d)
-    if (x.shape[d] > 1 && x.strides[d] != 0) order.push_back(static_cast<std::int64_t>(d));
-  std::stable_sort(order.begin(), order.end(), [&](auto i, auto j) { return x.strides[i] > x.strides[j]; });
+  for (std::size_t d = 0; d < x.shape.size(); ++d) {
+    if (x.shape[d] <= 1 || x.strides[d] == 0) continue;
+    order.push_back(static_cast<std::int64_t>(d));
+    for (std::size_t i = order.size() - 1; i > 0 && x.strides[order[i - 1]] < x.strides[order[i]]; --i)
+      std::swap(order[i - 1], order[i]);
+  }
   return order;
 }
 
 /// A float32 copy of an array of a half type, which lies in memory as it does.
-template <class T>
 class Wide {
  public:
   explicit Wide(const ArrayView& x) : order_(dimsInMemory(x)), strides_(x.shape.size(), 0), copy_(layOut(x)) {
@@ -99,13 +125,15 @@ class Wide {
     parallelFor(numelOf(shape), grainOf(row), [&](std::int64_t begin, std::int64_t end) {
       Walker<2> at(shape, {from, to}, begin);
       for (std::int64_t i = begin; i < end; ++i, at.next()) {
-        const T* source = x.as<T>() + at.offset[0];
+        const HalfBits* source = x.as<HalfBits>() + at.offset[0];
         float* target = copy_.data() + at.offset[1];
         if (step == 1) {
-          widen(source, target, row);
-          continue;
+          widen(x.dtype, source, target, row);
+        } else if (x.dtype == DType::Float16) {
+          for (std::int64_t j = 0; j < row; ++j) target[j] = toFloat(Half{source[j * step]});
+        } else {
+          for (std::int64_t j = 0; j < row; ++j) target[j] = toFloat(BFloat16{source[j * step]});
         }
-        for (std::int64_t j = 0; j < row; ++j) target[j] = toFloat(source[j * step]);
       }
     });
     view_ = {copy_.data(), DType::Float32, x.shape, strides_};
@@ -136,22 +164,12 @@ ArrayView transposed(const ArrayView& x) {
   return {x.data, x.dtype, {x.shape[1], x.shape[0]}, {x.strides[1], x.strides[0]}};
 }
 
-/// Brings sums to a result of a half type, which they are rounded for, or of float32.
-template <class T>
-void put(const float* sums, const ArrayView& c, std::int64_t at, std::int64_t count) {
-  if (c.dtype == DType::Float32)
-    std::copy_n(sums, count, c.as<float>() + at);
-  else
-    narrow(sums, c.as<T>() + at, count);
-}
-
 /// Few rows times a large matrix, columns by columns.
-template <class T>
 void fewRows(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   const std::int64_t m = a.shape[0];
   const std::int64_t k = a.shape[1];
   const std::int64_t n = b.shape[1];
-  const Wide<T> wideA(a);
+  const Wide wideA(a);
   if (k == 1 && b.strides[1] == 1) {
     // Products alone, of stretches that stay in the first-level cache.
     constexpr std::int64_t kNear = 2048;
@@ -159,12 +177,12 @@ void fewRows(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
       std::array<float, kNear> elements, products;
       for (std::int64_t from = begin * kNear; from < std::min(n, end * kNear); from += kNear) {
         const std::int64_t columns = std::min(kNear, n - from);
-        widen(b.as<T>() + from, elements.data(), columns);
+        widen(b.dtype, b.as<HalfBits>() + from, elements.data(), columns);
         for (std::int64_t i = 0; i < m; ++i) {
-          const float factor = wideA.view().template as<float>()[i * wideA.view().strides[0]];
+          const float factor = wideA.view().as<float>()[i * wideA.view().strides[0]];
           // A sum of one, which is never -0.
           for (std::int64_t j = 0; j < columns; ++j) products[j] = factor * elements[j] + 0.0F;
-          put<T>(products.data(), c, i * n + from, columns);
+          put(products.data(), c, i * n + from, columns);
         }
       }
     });
@@ -173,16 +191,15 @@ void fewRows(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   parallelTiles((n + width - 1) / width, [&](std::int64_t tile) {
     const std::int64_t from = tile * width;
     const std::int64_t columns = std::min(width, n - from);
-    const Wide<T> wideB({b.as<T>() + from * b.strides[1], b.dtype, {k, columns}, b.strides});
+    const Wide wideB({b.as<HalfBits>() + from * b.strides[1], b.dtype, {k, columns}, b.strides});
     Scratch<float> sums(m * columns);
     gemm(m, columns, k, lastMatrix<float>(wideA.view()), lastMatrix<float>(wideB.view()), sums.data());
-    for (std::int64_t i = 0; i < m; ++i) put<T>(sums.data() + i * columns, c, i * n + from, columns);
+    for (std::int64_t i = 0; i < m; ++i) put(sums.data() + i * columns, c, i * n + from, columns);
   });
 }
 
 /// Vectors times matrices that are widened row by row, or column by column, as they are read; false if that is not
 /// possible.
-template <class T>
 bool vectorProducts(const ArrayView& a, const ArrayView& b, float* c) {
   const std::size_t rank = a.shape.size() - 2;
   const bool row = a.shape[rank] == 1;
@@ -191,40 +208,48 @@ bool vectorProducts(const ArrayView& a, const ArrayView& b, float* c) {
   const std::int64_t stride = row ? a.strides[rank + 1] : b.strides[rank];
   std::atomic<bool> all = true;
   const DimsRef batch = DimsRef(a.shape).first(rank);
+  const auto product = [&](auto tag, const HalfBits* vector, const HalfBits* matrix, std::int64_t rowStride,
+                           std::int64_t columnStride, float* to) {
+    using T = decltype(tag);
+    return vectorGemm(n, k, reinterpret_cast<const T*>(vector),
+                      Matrix<T>{reinterpret_cast<const T*>(matrix), rowStride, columnStride}, to);
+  };
   parallelFor(numelOf(batch), grainOf(n * k), [&](std::int64_t begin, std::int64_t end) {
     Walker<2> at(batch, {DimsRef(a.strides).first(rank), DimsRef(b.strides).first(rank)}, begin);
-    Scratch<T> dense(stride == 1 ? 0 : k);
+    Scratch<HalfBits> dense(stride == 1 ? 0 : k);
     for (std::int64_t i = begin; i < end && all; ++i, at.next()) {
-      T* x = a.as<T>() + at.offset[0];
-      T* y = b.as<T>() + at.offset[1];
-      const Matrix<T> matrix =
-          row ? Matrix<T>{y, b.strides[rank], b.strides[rank + 1]} : Matrix<T>{x, a.strides[rank + 1], a.strides[rank]};
-      const T* vector = row ? x : y;
+      const HalfBits* x = a.as<HalfBits>() + at.offset[0];
+      const HalfBits* y = b.as<HalfBits>() + at.offset[1];
+      const HalfBits* vector = row ? x : y;
       for (std::int64_t p = 0; stride != 1 && p < k; ++p) dense[p] = vector[p * stride];
-      if (!vectorGemm(n, k, stride == 1 ? vector : dense.data(), matrix, c + i * n)) all = false;
+      if (stride != 1) vector = dense.data();
+      const std::int64_t down = row ? b.strides[rank] : a.strides[rank + 1];
+      const std::int64_t across = row ? b.strides[rank + 1] : a.strides[rank];
+      const bool done = a.dtype == DType::Float16 ? product(Half{}, vector, row ? y : x, down, across, c + i * n)
+                                                  : product(BFloat16{}, vector, row ? y : x, down, across, c + i * n);
+      if (!done) all = false;
     }
   });
   return all;
 }
 
-/// Half types: the product of the float32 values, rounded once unless the result is float32.
-template <class T>
+/// Half types: the product of the float32 values, rounded once unless the result is float32; of bfloat16, where both
+/// matrices have rows and columns enough, in groups.
 void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   const bool matrices = a.shape.size() == 2;
-  const bool vector = a.shape[a.shape.size() - 2] == 1 || b.shape.back() == 1;
-  const bool few = vector || (matrices && a.shape[0] <= kFewRows);
-  if constexpr (std::is_same_v<T, BFloat16>)
-    if (!few && product<T>(a, b, c)) return;
+  const Sizes s(a, b);
+  const bool vector = s.m == 1 || s.n == 1;
+  if (a.dtype == DType::BFloat16 && isInGroups(s.m, s.n, s.k)) return products(a, b, c, one<BFloat16>);
   const bool rounds = c.dtype != DType::Float32;
   Scratch<float> wideC(rounds ? c.numel() : 0);
   float* const sums = rounds ? wideC.data() : c.as<float>();
-  if (!vector || !vectorProducts<T>(a, b, sums)) {
-    if (matrices && a.shape[0] <= kFewRows && b.numel() > kWideElements) return fewRows<T>(a, b, c);
+  if (!vector || !vectorProducts(a, b, sums)) {
+    if (matrices && s.m <= kFewRows && b.numel() > kWideElements) return fewRows(a, b, c);
     // One column is one row of the transposed product.
-    if (matrices && b.shape[1] == 1 && a.numel() > kWideElements) return fewRows<T>(transposed(b), transposed(a), c);
-    product<float>(Wide<T>(a).view(), Wide<T>(b).view(), {sums, DType::Float32, c.shape, c.strides});
+    if (matrices && s.n == 1 && a.numel() > kWideElements) return fewRows(transposed(b), transposed(a), c);
+    products(Wide(a).view(), Wide(b).view(), {sums, DType::Float32, c.shape, c.strides}, one<float>);
   }
-  if (rounds) narrowAll(sums, c.as<T>(), c.numel());
+  if (rounds) narrowAll(sums, c);
 }
 
 /// Of half types, with a bias: nothing that is recorded for a CPU, but programs that were saved for another device.
@@ -234,15 +259,13 @@ void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   const Scratch<float> sums(c.numel());
   const ArrayView wide{sums.data(), DType::Float32, c.shape, c.strides};
   matmul({call.inputs.first(2), {&wide, 1}, call.attrs, call.scalars});
-  const bool half = c.dtype == DType::Float16;
   const std::int64_t columns = c.shape.back();
   for (std::int64_t i = 0; i < c.numel(); ++i) {
-    const std::int64_t at = i % columns * bias.strides[0];
     float added = 0;
-    half ? widen(bias.as<Half>() + at, &added, 1) : widen(bias.as<BFloat16>() + at, &added, 1);
+    widen(c.dtype, bias.as<HalfBits>() + i % columns * bias.strides[0], &added, 1);
     sums[i] += added;
   }
-  half ? narrow(sums.data(), c.as<Half>(), c.numel()) : narrow(sums.data(), c.as<BFloat16>(), c.numel());
+  put(sums.data(), c, 0, c.numel());
 }
 
 }  // namespace
@@ -260,9 +283,9 @@ void matmul(const LibraryCall& call) {
   withType(a.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
-      halfProduct<T>(a, b, c);
+      halfProduct(a, b, c);
     else
-      product<T>(a, b, c);
+      products(a, b, c, one<T>);
   });
 }
 

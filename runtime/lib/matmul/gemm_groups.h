@@ -1,0 +1,51 @@
+// Products of bfloat16 matrices, in the order of the instructions that multiply tiles of them (Intel's AMX).
+//
+// k is taken in groups of 32. Of a group an element has two chains of fused multiply-adds that begin at zero, one of
+// the even places and one of the odd, and their sum is added to the sum of the groups before. What is behind the last
+// element of k counts as zero. So on every processor, by one of several kernels with the same bits:
+//
+//   tiles         AMX: a group is one instruction
+//   pairs         AVX-512's instruction for pairs, where it is twice as fast as float32 (gemm_bfloat16.cpp)
+//   float32       AVX-512 or AVX2 (gemm_body.h)
+//
+// The first two take subnormal numbers for zeros: parts of a product in which one could appear go by the third.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/lib/half.h"
+
+namespace tandem::lib {
+
+inline constexpr std::int64_t kGroup = 32;
+inline constexpr std::int64_t kGroupColumns = 32;  // of a panel of b
+
+/// A part of such a product: c[rows][count * kGroupColumns], rows `ldc` apart, of `groups` groups. Row i of a has its
+/// elements at `a + i * lda`, with zeros behind the last of k. Of b there are `count` panels, each row by row of pairs:
+/// word [p][column] has element 2p of the column in its lower half and 2p + 1 in its upper one.
+struct GroupTile {
+  std::int64_t rows, groups;
+  const BFloat16* a;
+  std::int64_t lda;
+  const std::uint32_t* panels;
+  std::int64_t count;        // of panels
+  std::int64_t panelStride;  // in words
+  float* c;
+  std::int64_t ldc;
+};
+using GroupTileFn = void (*)(const GroupTile& t);
+
+namespace avx2 {
+void groupTile(const GroupTile& t);
+}
+namespace avx512 {
+void groupTile(const GroupTile& t);
+void pairsGroupTile(const GroupTile& t);
+}  // namespace avx512
+namespace amx {
+/// Are there tiles (runtime/device/isa.h), and do they add in the order above?
+bool hasOrderedTiles();
+void groupTile(const GroupTile& t);
+}  // namespace amx
+
+}  // namespace tandem::lib

@@ -1,0 +1,127 @@
+// Products of bfloat16 in groups: every kernel that this processor has, against the order that gemm_groups.h says, to
+// the bit.
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "runtime/device/isa.h"
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/matmul/gemm_groups.h"
+
+namespace tandem::lib {
+namespace {
+
+using Elements = std::vector<BFloat16>;
+
+/// Normal numbers of about that size, some of them zero.
+Elements random(std::size_t n, float size, std::mt19937& generator) {
+  std::normal_distribution<float> normal(0, size);
+  Elements x(n);
+  for (BFloat16& e : x) e = generator() % 16 == 0 ? BFloat16{} : toBFloat16(normal(generator));
+  return x;
+}
+
+/// One element of a product, by the definition; `a` and `b` say where its elements lie.
+template <class A, class B>
+float element(std::int64_t k, A a, B b) {
+  float sum = 0;
+  for (std::int64_t g = 0; g < k; g += kGroup) {
+    float chains[2] = {0, 0};
+    for (std::int64_t p = g; p < std::min(k, g + kGroup); ++p)
+      chains[p % 2] = std::fma(toFloat(a(p)), toFloat(b(p)), chains[p % 2]);
+    sum += chains[0] + chains[1];
+  }
+  return sum;
+}
+
+std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+
+struct Kernel {
+  const char* name;
+  GroupTileFn tile;
+  bool flushes;  // takes subnormal numbers for zeros
+};
+std::vector<Kernel> kernels() {
+  std::vector<Kernel> all{{"avx2", avx2::groupTile, false}};
+  if (hasAvx512()) all.push_back({"avx512", avx512::groupTile, false});
+  if (hasAvx512BFloat16()) all.push_back({"pairs", avx512::pairsGroupTile, true});
+  if (amx::hasOrderedTiles()) all.push_back({"amx", amx::groupTile, true});
+  return all;
+}
+
+TEST(GemmGroups, KernelsAddInOneOrder) {
+  std::mt19937 generator(1);
+  for (const Kernel& kernel : kernels())
+    for (const std::int64_t rows : {1, 5, 12, 31, 32, 33, 70})
+      for (const std::int64_t groups : {1, 2, 8, 9, 17})
+        for (const float size : {1.0F, 1e-20F}) {
+          if (kernel.flushes && size < 1) continue;
+          const std::int64_t k = groups * kGroup, lda = k + 6, count = 1 + rows % 3, columns = count * kGroupColumns;
+          const Elements a = random(static_cast<std::size_t>(rows * lda), size, generator);
+          const Elements b = random(static_cast<std::size_t>(columns * k), size, generator);  // by columns
+          const std::int64_t stride = k / 2 * kGroupColumns + 64;
+          std::vector<std::uint32_t> panels(static_cast<std::size_t>(count * stride));
+          for (std::int64_t j = 0; j < columns; ++j)
+            for (std::int64_t p = 0; p < k; p += 2)
+              panels[j / kGroupColumns * stride + p / 2 * kGroupColumns + j % kGroupColumns] =
+                  b[j * k + p].bits | std::uint32_t{b[j * k + p + 1].bits} << 16;
+          const std::int64_t ldc = columns + 3;
+          std::vector<float> c(static_cast<std::size_t>(rows * ldc), -7);
+          kernel.tile({rows, groups, a.data(), lda, panels.data(), count, stride, c.data(), ldc});
+          for (std::int64_t i = 0; i < rows; ++i) {
+            for (std::int64_t j = 0; j < columns; ++j) {
+              const float expected = element(
+                  k, [&](std::int64_t p) { return a[i * lda + p]; }, [&](std::int64_t p) { return b[j * k + p]; });
+              ASSERT_EQ(bits(c[i * ldc + j]), bits(expected))
+                  << kernel.name << " " << rows << " rows, " << groups << " groups, at " << i << ", " << j;
+            }
+            for (std::int64_t j = columns; j < ldc; ++j) ASSERT_EQ(c[i * ldc + j], -7) << "behind a row";
+          }
+        }
+}
+
+/// Sizes at the edges of tiles, groups and panels, layouts, threads; magnitudes whose products would be flushed, in all
+/// of a matrix or in one element.
+TEST(GemmGroups, Products) {
+  std::mt19937 generator(2);
+  const int threads = numThreads();
+  const std::int64_t sizes[][3] = {{8, 9, 64},   {33, 40, 31},    {17, 18, 33},   {300, 70, 129},
+                                   {257, 65, 1}, {129, 520, 300}, {40, 33, 1024}, {513, 31, 290}};
+  for (const auto& [m, n, k] : sizes)
+    for (const int layout : {0, 1, 2, 3})
+      for (const float size : {1.0F, 1e-19F, 0.0F}) {
+        ASSERT_TRUE(isInGroups(m, n, k));
+        const bool turnA = (layout & 1) != 0, turnB = (layout & 2) != 0;
+        Elements a = random(static_cast<std::size_t>(m * k), size == 0 ? 1 : size, generator);
+        const Elements b = random(static_cast<std::size_t>(k * n), size == 0 ? 1 : size, generator);
+        if (size == 0) a[a.size() / 2] = toBFloat16(3e-38F);
+        const Matrix<BFloat16> x{a.data(), turnA ? 1 : k, turnA ? m : 1};
+        const Matrix<BFloat16> y{b.data(), turnB ? 1 : n, turnB ? k : 1};
+        std::vector<float> expected(static_cast<std::size_t>(m * n));
+        for (std::int64_t i = 0; i < m; ++i)
+          for (std::int64_t j = 0; j < n; ++j)
+            expected[i * n + j] = element(
+                k, [&](std::int64_t p) { return x.data[i * x.rowStride + p * x.columnStride]; },
+                [&](std::int64_t p) { return y.data[p * y.rowStride + j * y.columnStride]; });
+        std::vector<float> wide(expected.size());
+        Elements rounded(expected.size());
+        for (const int count : {1, threads, 3}) {
+          setNumThreads(count);
+          groupsGemm(m, n, k, x, y, wide.data(), true);
+          groupsGemm(m, n, k, x, y, rounded.data(), false);
+          for (std::size_t i = 0; i < expected.size(); ++i) {
+            ASSERT_EQ(bits(wide[i]), bits(expected[i])) << m << " " << n << " " << k << " " << layout << " " << size;
+            ASSERT_EQ(rounded[i].bits, toBFloat16(expected[i]).bits);
+          }
+        }
+        setNumThreads(threads);
+      }
+}
+
+}  // namespace
+}  // namespace tandem::lib
