@@ -277,10 +277,33 @@ for n, c, h, w, o, k, step, pad, groups in (
 digest"""
 
 
+# Products of half types: few and many rows, sums that are cut, layouts, batches, numbers whose products are subnormal.
+HALVES = """
+results = []
+for dtype in (tandem.bfloat16, tandem.float16):
+    for m, k, n in ((2, 70, 90), (8, 33, 40), (40, 32, 9), (129, 300, 65), (300, 31, 257), (20, 5000, 30), (1, 900, 5)):
+        for size in (1.0, 1e-19):
+            x = (tandem.randn(m, k) * size).to(dtype).requires_grad_()
+            y = (tandem.randn(n, k) * size).to(dtype).requires_grad_()
+            for z in (x @ y.t(), x.t().contiguous().t() @ y.t().contiguous(), tandem.stack([x, x]) @ y.t()):
+                z.float().square().sum().backward()
+                results.append(z.detach().float())
+            results += [x.grad.float(), y.grad.float()]
+    x = tandem.randn(2, 20, 9, 9, dtype=dtype, requires_grad=True)
+    weight = tandem.randn(24, 20, 3, 3, dtype=dtype, requires_grad=True)
+    y = tandem.nn.functional.conv2d(x, weight, padding=1)
+    y = y + tandem.nn.functional.conv2d(x, weight[:, :, :1, :1])
+    y.float().square().sum().backward()
+    q = tandem.randn(2, 3, 40, 16, dtype=dtype)
+    attention = tandem.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True)
+    results += [r.float() for r in (y.detach(), x.grad, weight.grad, attention)]
+digest"""
+
+
 @pytest.mark.parametrize(
     "program",
-    [PROGRAM, *(PROGRAM.replace("digest", c, 1) for c in (CLONES, CONVOLUTIONS))],
-    ids=["kernels", "library", "convolutions"],
+    [PROGRAM, *(PROGRAM.replace("digest", c, 1) for c in (CLONES, CONVOLUTIONS, HALVES))],
+    ids=["kernels", "library", "convolutions", "halves"],
 )
 def test_the_lesser_instruction_set_gives_the_same_bits(tmp_path, program):
     lesser = start(tmp_path, program, TANDEM_ISA="x86-64-v3")
