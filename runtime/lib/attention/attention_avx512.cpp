@@ -1,8 +1,10 @@
 // Attention for AVX-512.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <immintrin.h>
+#include <utility>
 
 #include "runtime/lib/attention/attention.h"
 #include "runtime/lib/matmul/gemm_kernel.h"

@@ -94,12 +94,43 @@ void timesPanels(std::int64_t rows, std::int64_t columns, std::int64_t k, const 
     rowsTimesPanel(rows, std::min(width, columns - j), k, {a, lda, 0, 0, false}, panels + j * depth, c + j, ldc, add);
 }
 
-template <class T>
-T combineSum(T* lanes) {
-  for (std::int64_t n = kSumLanes / 2; n > 0; n /= 2)
-    for (std::int64_t i = 0; i < n; ++i) lanes[i] += lanes[i + n];
-  return lanes[0];
+/// The elements of a vector combined by halving, by an operation of two vectors and of two elements.
+template <class Vector, class Operation, std::size_t... kHalf>
+[[gnu::always_inline]] inline auto halve(const Vector& v, Operation operation, std::index_sequence<kHalf...>) {
+  constexpr int n = sizeof...(kHalf);
+  if constexpr (n == 1) {
+    return operation(v[0], v[1]);
+  } else {
+    const auto half =
+        operation(__builtin_shufflevector(v, v, int{kHalf}...), __builtin_shufflevector(v, v, n + int{kHalf}...));
+    return halve(half, operation, std::make_index_sequence<n / 2>());
+  }
 }
+
+/// kSumLanes chains in registers.
+template <class V>
+struct Lanes {
+  using T = typename V::Scalar;
+  static constexpr int kVectors = static_cast<int>(kSumLanes) / V::kLanes;
+  typename V::Vector vectors[kVectors];
+
+  explicit Lanes(T all) {
+    for (auto& v : vectors) v = V::broadcast(all);
+  }
+  template <class Operation>
+  [[gnu::always_inline]] void take(const T* from, Operation operation) {
+    for (int v = 0; v < kVectors; ++v) vectors[v] = operation(vectors[v], V::load(from + v * V::kLanes));
+  }
+  template <class Operation>
+  [[gnu::always_inline]] T combined(Operation operation) {
+    for (int n = kVectors / 2; n > 0; n /= 2)
+      for (int v = 0; v < n; ++v) vectors[v] = operation(vectors[v], vectors[v + n]);
+    return halve(vectors[0], operation, std::make_index_sequence<V::kLanes / 2>());
+  }
+};
+// Operations of Lanes.
+constexpr auto kSum = [](auto a, auto b) __attribute__((always_inline)) { return a + b; };
+constexpr auto kLarger = [](auto a, auto b) __attribute__((always_inline)) { return b > a ? b : a; };
 
 /// s *= scale, and so much of whole lanes behind it as is not a score is -infinity.
 template <class T>
@@ -108,29 +139,23 @@ void scaleScores(T* s, std::int64_t count, T scale) {
   for (; count % kSumLanes != 0; ++count) s[count] = kMinusInfinity<T>;
 }
 /// The largest score. A NaN is passed over (the exponentials' sum shows it) unless all others are -infinity.
-template <class T>
+template <class V, class T = typename V::Scalar>
 T largest(const T* s, std::int64_t count) {
-  alignas(64) T lanes[kSumLanes];
-  for (T& l : lanes) l = kMinusInfinity<T>;
-  for (std::int64_t i = 0; i < count; i += kSumLanes)
-    for (std::int64_t l = 0; l < kSumLanes; ++l) lanes[l] = s[i + l] > lanes[l] ? s[i + l] : lanes[l];
-  for (std::int64_t n = kSumLanes / 2; n > 0; n /= 2)
-    for (std::int64_t l = 0; l < n; ++l) lanes[l] = lanes[l + n] > lanes[l] ? lanes[l + n] : lanes[l];
-  T best = lanes[0];
+  Lanes<V> lanes(kMinusInfinity<T>);
+  for (std::int64_t i = 0; i < count; i += kSumLanes) lanes.take(s + i, kLarger);
+  T best = lanes.combined(kLarger);
   for (std::int64_t i = 0; best == kMinusInfinity<T> && i < count; ++i) best = s[i] != s[i] ? s[i] : best;
   return best;
 }
 /// s = e^(s - m), and their sum.
-template <class T>
+template <class V, class T = typename V::Scalar>
 T exponentials(T* s, std::int64_t count, T m) {
-  alignas(64) T lanes[kSumLanes] = {};
-  for (std::int64_t i = 0; i < count; i += kSumLanes)
-    for (std::int64_t l = 0; l < kSumLanes; ++l) {
-      T e = expNegative(s[i + l] - m);
-      s[i + l] = e;
-      lanes[l] += e;
-    }
-  return combineSum(lanes);
+  Lanes<V> lanes(0);
+  for (std::int64_t i = 0; i < count; i += kSumLanes) {
+    for (std::int64_t l = 0; l < kSumLanes; ++l) s[i + l] = expNegative(s[i + l] - m);
+    lanes.take(s + i, kSum);
+  }
+  return lanes.combined(kSum);
 }
 
 template <class V, class T = typename V::Scalar>
@@ -168,7 +193,7 @@ void attentionForwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::in
         if (count < 0) count = 0;
         scaleScores(line, count, scale);
         addMask(p, b, h, r0 + i, k0, true, line, count);
-        T m = largest(line, count);
+        T m = largest<V>(line, count);
         m = m > best[at] || m != m ? m : best[at];
         if (m == kMinusInfinity<T>) {  // nothing to attend to so far
           for (std::int64_t j = 0; j < seen; ++j) line[j] = 0;
@@ -176,7 +201,7 @@ void attentionForwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::in
         }
         T shrink = expNegative(best[at] - m);
         best[at] = m;
-        total[at] = total[at] * shrink + exponentials(line, count, m);
+        total[at] = total[at] * shrink + exponentials<V>(line, count, m);
         for (std::int64_t j = count; j < seen; ++j) line[j] = 0;
         if (p.drops)
           for (std::int64_t j = 0; j < count; ++j)
@@ -238,14 +263,17 @@ void packRowBlock(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, 
     // A row that attends to nothing has no exponentials: any finite maximum will do.
     to.best[i] = stats[2 * i] == kMinusInfinity<T> ? T{0} : stats[2 * i];
     to.inverse[i] = stats[2 * i + 1];
-    alignas(64) T lanes[kSumLanes] = {};
+    Lanes<V> lanes(0);
     const T* x = g + i * p.grad.strides[2];
     const T* y = o + i * p.output.strides[2];
-    std::int64_t j = 0;
-    for (; j + kSumLanes <= e; j += kSumLanes)
-      for (std::int64_t l = 0; l < kSumLanes; ++l) lanes[l] += x[j + l] * y[j + l];
-    for (std::int64_t l = 0; j + l < e; ++l) lanes[l] += x[j + l] * y[j + l];
-    to.inner[i] = combineSum(lanes);
+    alignas(64) T products[kSumLanes];
+    for (std::int64_t j = 0; j < e; j += kSumLanes) {
+      const std::int64_t count = std::min(kSumLanes, e - j);
+      for (std::int64_t l = 0; l < count; ++l) products[l] = x[j + l] * y[j + l];
+      for (std::int64_t l = count; l < kSumLanes; ++l) products[l] = 0;
+      lanes.take(products, kSum);
+    }
+    to.inner[i] = lanes.combined(kSum);
   }
 }
 
