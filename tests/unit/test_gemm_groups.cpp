@@ -90,8 +90,8 @@ TEST(GemmGroups, KernelsAddInOneOrder) {
 TEST(GemmGroups, Products) {
   std::mt19937 generator(2);
   const int threads = numThreads();
-  const std::int64_t sizes[][3] = {{8, 9, 64},   {33, 40, 31},    {17, 18, 33},   {300, 70, 129},
-                                   {257, 65, 1}, {129, 520, 300}, {40, 33, 1024}, {513, 31, 290}};
+  const std::int64_t sizes[][3] = {{8, 9, 64},      {33, 40, 31},   {17, 18, 33},   {300, 70, 129}, {257, 65, 1},
+                                   {129, 520, 300}, {40, 33, 1024}, {513, 31, 290}, {8, 300, 96},   {30, 129, 320}};
   for (const auto& [m, n, k] : sizes)
     for (const int layout : {0, 1, 2, 3})
       for (const float size : {1.0F, 1e-19F, 0.0F}) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <immintrin.h>
+#include <utility>
 
 #include "runtime/device/isa.h"
 #include "runtime/device/thread_pool.h"
@@ -35,8 +36,6 @@ constexpr std::int64_t kMinTileWork = std::int64_t{1} << 22;
 // are multiples of 2^(sum - 2 * 127 - 2 * 7).
 constexpr int kSafeExponents = 2 * 127 + 2 * 7 - 126;
 constexpr int kNoExponent = 255;
-
-GroupTileFn floatTile() { return hasAvx512() ? avx512::groupTile : avx2::groupTile; }
 
 __m256i load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
 
@@ -97,6 +96,155 @@ Matrix<BFloat16> denseRows(const Matrix<BFloat16>& x, std::int64_t rows, std::in
   return {to, ld, 1};
 }
 
+/// Chooses the kernel.
+struct Kernels {
+  GroupTileFn exact = hasAvx512() ? avx512::groupTile : avx2::groupTile;
+  GroupTileFn fast = amx::hasOrderedTiles() ? amx::groupTile : multipliesPairs() ? avx512::pairsGroupTile : exact;
+  [[nodiscard]] bool areTiles() const { return fast == amx::groupTile; }
+  [[nodiscard]] bool flush() const { return fast != exact; }
+};
+
+/// One product: rows of a where they lie or in a dense copy, panels of b, and tiles of c, in any order.
+class GroupsProduct {
+ public:
+  GroupsProduct(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
+                bool wide)
+      : m_(m), n_(n), k_(k), a_(a), b_(b), c_(c), wide_(wide), stride_(n), groups_(ceilDiv(k, kGroup)),
+        panelSize_(groups_ * kGroup / 2 * kGroupColumns) {
+    // Of few rows tiles take the columns for rows, where those are dense: a large matrix is read once, where it lies.
+    turned_ = kernels_.areTiles() && m <= kGroupColumns && n > m && b.rowStride == 1;
+    if (turned_) {
+      std::swap(m_, n_);
+      a_ = {b.data, b.columnStride, b.rowStride};
+      b_ = {a.data, a.columnStride, a.rowStride};
+    }
+    panels_ = ceilDiv(n_, kGroupColumns);
+    // Tiles are so small that what they read again is near, and not so small that threads have little to share.
+    height_ = std::min(m_, groups_ <= kFewGroups || panels_ == 1 ? kTileRows / 4 : kTileRows);
+    down_ = ceilDiv(m_, height_);
+    const std::int64_t most = packsInside() ? std::min(kNearWords / panelSize_, kTilePanels) : kTilePanels;
+    const std::int64_t least = kMinTileWork / (height_ * k * kGroupColumns) + 1;
+    width_ = std::clamp<std::int64_t>(std::min(most, least), 1, panels_);
+    across_ = ceilDiv(panels_, width_);
+  }
+
+  void run() {
+    // Rows of a tile that are read again must not collide in the cache.
+    const auto collide = [](std::int64_t stride) { return stride * std::int64_t{sizeof(BFloat16)} % 2048 == 0; };
+    const bool copyA = a_.columnStride != 1 || k_ % kGroup != 0 ||
+                       (kernels_.areTiles() && m_ > kGroup && panels_ > 1 && collide(a_.rowStride));
+    const std::int64_t lda = groups_ * kGroup + (collide(groups_ * kGroup) ? kGroup : 0);
+    const bool isPaired =
+        b_.rowStride == 1 && b_.columnStride % 2 == 0 && reinterpret_cast<std::uintptr_t>(b_.data) % sizeof(Pair) == 0;
+    const bool copyB = b_.columnStride != 1 && !isPaired;
+    const Scratch<BFloat16> spaceA(copyA ? m_ * lda : 0);
+    const Scratch<BFloat16> spaceB(copyB ? k_ * n_ : 0);
+    if (copyA) a_ = denseRows(a_, m_, k_, spaceA.data(), lda);
+    if (copyB) b_ = denseRows(b_, k_, n_, spaceB.data(), n_);
+
+    const Scratch<Pair> packed(packsInside() ? 0 : panels_ * panelSize_);
+    const Scratch<int> exponents(panels_ + down_);
+    packed_ = packed.data();
+    panelExponents_ = exponents.data();
+    rowExponents_ = exponents.data() + panels_;
+    if (!packsInside())
+      parallelFor(panels_, grainOf(k_ * kGroupColumns), [&](std::int64_t begin, std::int64_t end) {
+        pack(begin, end - begin, packed_ + begin * panelSize_);
+      });
+    if (!looksInside())
+      parallelFor(down_, grainOf(k_ * height_), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) rowExponents_[i] = exponentOfRows(i * height_);
+      });
+    const std::int64_t tileWork = height_ * width_ * kGroupColumns * k_;
+    parallelFor(down_ * across_, std::max(kMinTileWork / tileWork, std::int64_t{1}),
+                [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t t = begin; t < end; ++t) makeTile(t / across_, t % across_ * width_);
+                });
+  }
+
+ private:
+  /// A tile that has all rows packs the panels, which no other needs; the only one of its rows looks at them, which it
+  /// then finds in the cache.
+  [[nodiscard]] bool packsInside() const { return down_ == 1; }
+  [[nodiscard]] bool looksInside() const { return across_ == 1; }
+
+  [[nodiscard]] std::int64_t rowsFrom(std::int64_t i0) const { return std::min(height_, m_ - i0); }
+  [[nodiscard]] int exponentOfRows(std::int64_t i0) const {
+    if (!kernels_.flush()) return kNoExponent;
+    return exponentOf(rowsFrom(i0), groups_ * kGroup, a_.data + i0 * a_.rowStride, a_.rowStride);
+  }
+  void pack(std::int64_t p0, std::int64_t count, Pair* to) const {
+    for (std::int64_t p = p0; p < p0 + count; ++p, to += panelSize_) {
+      const std::int64_t j = p * kGroupColumns;
+      packPanel(b_, k_, j, std::min(kGroupColumns, n_ - j), to);
+      if (kernels_.flush())
+        panelExponents_[p] = exponentOf(panelSize_ / kGroupColumns, 2 * kGroupColumns, reinterpret_cast<BFloat16*>(to),
+                                        2 * kGroupColumns);
+    }
+  }
+
+  /// Could no sum of a tile be subnormal?
+  [[nodiscard]] bool isSafe(std::int64_t block, std::int64_t p0, std::int64_t count) const {
+    if (!kernels_.flush()) return true;
+    const int a = looksInside() ? exponentOfRows(block * height_) : rowExponents_[block];
+    const int b = *std::min_element(panelExponents_ + p0, panelExponents_ + p0 + count);
+    return a > 0 && b > 0 && a + b >= kSafeExponents;
+  }
+
+  /// Of so many blocks of rows the one of that number, panels from p0 on.
+  void makeTile(std::int64_t block, std::int64_t p0) const {
+    const std::int64_t i0 = block * height_, rows = rowsFrom(i0), count = std::min(width_, panels_ - p0);
+    const std::int64_t ld = count * kGroupColumns;
+    const Scratch<Pair> own(packsInside() ? count * panelSize_ : 0);
+    if (packsInside()) pack(p0, count, own.data());
+    const Scratch<float> sums(rows * ld);
+    const GroupTile tile{.rows = rows,
+                         .groups = groups_,
+                         .a = a_.data + i0 * a_.rowStride,
+                         .lda = a_.rowStride,
+                         .panels = packsInside() ? own.data() : packed_ + p0 * panelSize_,
+                         .count = count,
+                         .panelStride = panelSize_,
+                         .c = sums.data(),
+                         .ldc = ld};
+    (isSafe(block, p0, count) ? kernels_.fast : kernels_.exact)(tile);
+    put(sums.data(), ld, i0, rows, p0 * kGroupColumns);
+  }
+
+  /// Brings a tile to its place in c, rounded unless that is wide.
+  void put(const float* sums, std::int64_t ld, std::int64_t i0, std::int64_t rows, std::int64_t j0) const {
+    const std::int64_t columns = std::min(ld, n_ - j0);
+    const auto line = [&](const float* from, std::int64_t at, std::int64_t elements) {
+      if (wide_)
+        std::copy_n(from, elements, static_cast<float*>(c_) + at);
+      else
+        narrow(from, static_cast<BFloat16*>(c_) + at, elements);
+    };
+    if (!turned_) {
+      for (std::int64_t i = 0; i < rows; ++i) line(sums + i * ld, (i0 + i) * stride_ + j0, columns);
+      return;
+    }
+    const Scratch<float> lines(rows * columns);
+    transposeTo(sums, ld, lines.data(), rows, columns, rows);
+    for (std::int64_t j = 0; j < columns; ++j) line(lines.data() + j * rows, (j0 + j) * stride_ + i0, rows);
+  }
+
+  const Kernels kernels_;
+  std::int64_t m_, n_, k_;
+  Matrix<BFloat16> a_, b_;
+  void* c_;
+  bool wide_;
+  std::int64_t stride_;  // of rows of c
+  std::int64_t groups_, panelSize_;
+  bool turned_ = false;
+  std::int64_t panels_ = 0;              // of b
+  std::int64_t height_ = 0, down_ = 0;   // rows of a tile, and blocks of them
+  std::int64_t width_ = 0, across_ = 0;  // panels of a tile, and tiles side by side
+  Pair* packed_ = nullptr;
+  int* panelExponents_ = nullptr;
+  int* rowExponents_ = nullptr;
+};
+
 }  // namespace
 
 bool isInGroups(std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -105,84 +253,7 @@ bool isInGroups(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 void groupsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
                 bool wide) {
-  const std::int64_t groups = (k + kGroup - 1) / kGroup, words = groups * kGroup / 2, panelSize = words * kGroupColumns;
-  const GroupTileFn exact = floatTile();
-  const GroupTileFn fast = amx::hasOrderedTiles() ? amx::groupTile : multipliesPairs() ? avx512::pairsGroupTile : exact;
-  // Rows of a tile of the processor must not collide in the cache.
-  const auto collide = [](std::int64_t stride) { return stride * std::int64_t{sizeof(BFloat16)} % 2048 == 0; };
-  const bool copyA =
-      a.columnStride != 1 || k % kGroup != 0 || (fast == amx::groupTile && m > kGroup && collide(a.rowStride));
-  const std::int64_t lda = groups * kGroup + (collide(groups * kGroup) ? kGroup : 0);
-  const bool isPaired =
-      b.rowStride == 1 && b.columnStride % 2 == 0 && reinterpret_cast<std::uintptr_t>(b.data) % sizeof(Pair) == 0;
-  const bool copyB = b.columnStride != 1 && !isPaired;
-  const Scratch<BFloat16> spaceA(copyA ? m * lda : 0);
-  const Scratch<BFloat16> spaceB(copyB ? k * n : 0);
-  if (copyA) a = denseRows(a, m, k, spaceA.data(), lda);
-  if (copyB) b = denseRows(b, k, n, spaceB.data(), n);
-
-  // Tiles are so small that what they read again is near, and not so small that threads have little to share.
-  const std::int64_t height = std::min(m, groups <= kFewGroups ? kTileRows / 2 : kTileRows);
-  const std::int64_t down = (m + height - 1) / height, panels = (n + kGroupColumns - 1) / kGroupColumns;
-  // Where one tile has all rows it packs the panels, which no other needs.
-  const bool packsInside = down == 1;
-  const std::int64_t most = groups <= kFewGroups ? kTilePanels / 4 : packsInside ? kNearWords / panelSize : kTilePanels;
-  const std::int64_t least = kMinTileWork / (height * k * kGroupColumns) + 1;
-  const std::int64_t width = std::clamp<std::int64_t>(std::min(most, least), 1, panels);
-  const std::int64_t across = (panels + width - 1) / width;
-
-  const auto rowsFrom = [&](std::int64_t i0) { return std::min(height, m - i0); };
-  const auto exponentOfRows = [&](std::int64_t i0) {
-    if (fast == exact) return kNoExponent;
-    return exponentOf(rowsFrom(i0), groups * kGroup, a.data + i0 * a.rowStride, a.rowStride);
-  };
-  /// Packs panels from p0 on, and says the smallest exponent in each.
-  const auto pack = [&](std::int64_t p0, std::int64_t count, Pair* to, int* exponents) {
-    for (std::int64_t p = p0; p < p0 + count; ++p, to += panelSize) {
-      packPanel(b, k, p * kGroupColumns, std::min(kGroupColumns, n - p * kGroupColumns), to);
-      *exponents++ = fast == exact
-                         ? kNoExponent
-                         : exponentOf(words, 2 * kGroupColumns, reinterpret_cast<BFloat16*>(to), 2 * kGroupColumns);
-    }
-  };
-  const Scratch<Pair> packed(packsInside ? 0 : panels * panelSize);
-  const Scratch<int> panelExponents(panels), rowExponents(down);
-  if (!packsInside)
-    parallelFor(panels, grainOf(k * kGroupColumns), [&](std::int64_t begin, std::int64_t end) {
-      pack(begin, end - begin, packed.data() + begin * panelSize, panelExponents.data() + begin);
-    });
-  parallelFor(down, grainOf(k * height), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) rowExponents[i] = exponentOfRows(i * height);
-  });
-
-  parallelTiles(down * across, [&](std::int64_t number) {
-    const std::int64_t i0 = number / across * height, p0 = number % across * width;
-    const std::int64_t rows = rowsFrom(i0), count = std::min(width, panels - p0);
-    const std::int64_t ld = count * kGroupColumns, j0 = p0 * kGroupColumns, columns = std::min(ld, n - j0);
-    const Scratch<Pair> own(packsInside ? count * panelSize : 0);
-    if (packsInside) pack(p0, count, own.data(), panelExponents.data() + p0);
-    const Scratch<float> sums(rows * ld);
-    const GroupTile tile{.rows = rows,
-                         .groups = groups,
-                         .a = a.data + i0 * a.rowStride,
-                         .lda = a.rowStride,
-                         .panels = packsInside ? own.data() : packed.data() + p0 * panelSize,
-                         .count = count,
-                         .panelStride = panelSize,
-                         .c = sums.data(),
-                         .ldc = ld};
-    const int exponent = rowExponents[number / across];
-    const int other = *std::min_element(panelExponents.data() + p0, panelExponents.data() + p0 + count);
-    const bool safe = exponent > 0 && other > 0 && exponent + other >= kSafeExponents;
-    (safe ? fast : exact)(tile);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      const std::int64_t at = (i0 + i) * n + j0;
-      if (wide)
-        std::copy_n(sums.data() + i * ld, columns, static_cast<float*>(c) + at);
-      else
-        narrow(sums.data() + i * ld, static_cast<BFloat16*>(c) + at, columns);
-    }
-  });
+  GroupsProduct(m, n, k, a, b, c, wide).run();
 }
 
 }  // namespace tandem::lib
