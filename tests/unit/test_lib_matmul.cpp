@@ -8,6 +8,8 @@
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/half.h"
+#include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/matmul/gemm_groups.h"
 #include "runtime/lib/matmul/half_rows.h"
 #include "tests/unit/lib_test_util.h"
 
@@ -193,7 +195,26 @@ TEST(LibMatmul, BitsAreThoseOfTheDefinition) {
     }
 }
 
-/// Half types: the float32 product's bits, rounded, for each layout and number of threads; for small values too.
+/// A product in groups (gemm_groups.h), by its definition.
+Array productInGroups(const Array& a, const Array& b, std::int64_t m, std::int64_t n, std::int64_t k) {
+  Array c(DType::Float32, {m, n});
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      float sum = 0;
+      for (std::int64_t g = 0; g < k; g += lib::kGroup) {
+        float chains[2] = {0, 0};
+        for (std::int64_t p = g; p < std::min(k, g + lib::kGroup); ++p)
+          chains[p % 2] =
+              std::fma(static_cast<float>(a.get(i * k + p)), static_cast<float>(b.get(p * n + j)), chains[p % 2]);
+        sum += chains[0] + chains[1];
+      }
+      c.set(i * n + j, sum);
+    }
+  return c;
+}
+
+/// Half types: the float32 product's bits, rounded, for each layout and number of threads; for small values too. Of
+/// bfloat16 large products are in groups.
 TEST(LibMatmul, HalfTypesAreTheFloatProductRounded) {
   std::mt19937 random(6);
   int before = numThreads();
@@ -223,7 +244,8 @@ TEST(LibMatmul, HalfTypesAreTheFloatProductRounded) {
             half->set(i, i % 17 == 0 ? 0 : half->get(i) * scale);
             wide->set(i, half->get(i));
           }
-        Array wide = matmul(wideA, wideB);
+        const bool groups = t == DType::BFloat16 && lib::isInGroups(m, n, k);
+        Array wide = groups ? productInGroups(wideA, wideB, m, n, k) : matmul(wideA, wideB);
         for (std::int64_t i = 0; i < wide.view.numel(); ++i) expected.set(i, wide.get(i));
         for (int threads : {1, 2, 3}) {
           setNumThreads(threads);
