@@ -44,23 +44,19 @@ Val<B> erf(const Val<B>& x) {
   return flipSign(select(a < 1, near, far), signBit(x));
 }
 
-/// m e^-(h + l) erfcx(a + al), to a relative ULP or two however small. In float32 0 <= a <= 10.2, in float64
-/// 0.45 <= a <= 27.4. erfcx(a) (a + c) is a polynomial in u = 1/(a + c).
+/// m e^-(h + l) erfcx(a + al) in float64, to a relative ULP or two however small, for 0.45 <= a <= 27.4.
+/// erfcx(a) (a + 4) is a polynomial in u = 1/(a + 4).
 template <class B>
-Val<B> scaledErfc(const Val<B>& a, const Val<B>* al, const Val<B>& h, const Val<B>& l, const Val<B>* m) {
-  const double shift = pick(a, 3, 4);
-  auto [d, dl] = twoSum(a, shift);
+Val<B> scaledErfc64(const Val<B>& a, const Val<B>* al, const Val<B>& h, const Val<B>& l, const Val<B>* m) {
+  auto [d, dl] = twoSum(a, 4);
   if (al) dl = dl + *al;
-  Val<B> u = 1 / d, e = fma(-u, dl, fma(-u, d, 1)), t = u - pick(a, 0x1.ap-3, 0x1p-3);
-  Val<B> p = horner(t,
-                    {0x1.99d3a6p11, 0x1.083e3cp8, -0x1.d70e2cp9, -0x1.2624a4p8, 0x1.554b7cp7, 0x1.7c8e4ep7,
-                     0x1.71424ap6, 0x1.deab5ep4, 0x1.c988a2p2},
-                    {-0x1.96fcef30bd9e9p+33, -0x1.6e6c33e4c1bc6p+27, 0x1.fd81d4f1caae7p+30,  0x1.4707a4076996fp+27,
-                     -0x1.c3ccdd9f08f00p+27, -0x1.7e6a6a9d58441p+25, 0x1.3ae042caaae23p+24,  0x1.3c6f94a193a60p+23,
-                     -0x1.e7cc98fc234cbp+17, -0x1.72cdadb430643p+20, -0x1.dd28519c6ee1ep+18, 0x1.269b5289e336cp+15,
-                     0x1.908f473ea744bp+16,  0x1.b00c052c1bdaap+15,  0x1.38dbd2c8c1f50p+14,  0x1.645fd8a4bc1d1p+12,
-                     0x1.52cac23710650p+10,  0x1.14eacb1ad033fp+8,   0x1.8be202d26c6fcp+5,   0x1.f3fe31ecb49bfp+2});
-  const double c0 = pick(a, 0x1.4c8d34p0, 0x1.18932bf08e154p+0), c0l = pick(a, -0x1.b5eep-25, 0x1.1500bc1b81df6p-54);
+  Val<B> u = 1 / d, e = fma(-u, dl, fma(-u, d, 1)), t = u - 0x1p-3;
+  Val<B> p = horner(t, {-0x1.96fcef30bd9e9p+33, -0x1.6e6c33e4c1bc6p+27, 0x1.fd81d4f1caae7p+30,  0x1.4707a4076996fp+27,
+                        -0x1.c3ccdd9f08f00p+27, -0x1.7e6a6a9d58441p+25, 0x1.3ae042caaae23p+24,  0x1.3c6f94a193a60p+23,
+                        -0x1.e7cc98fc234cbp+17, -0x1.72cdadb430643p+20, -0x1.dd28519c6ee1ep+18, 0x1.269b5289e336cp+15,
+                        0x1.908f473ea744bp+16,  0x1.b00c052c1bdaap+15,  0x1.38dbd2c8c1f50p+14,  0x1.645fd8a4bc1d1p+12,
+                        0x1.52cac23710650p+10,  0x1.14eacb1ad033fp+8,   0x1.8be202d26c6fcp+5,   0x1.f3fe31ecb49bfp+2});
+  const double c0 = 0x1.18932bf08e154p+0, c0l = 0x1.1500bc1b81df6p-54;
   Val<B> w = fma(p, t, c0), wl = fma(p, t, c0 - w) + c0l;
   auto [r, rl, ki] = reduceExpPair(-h);
   Val<B> g = fma(r * r, expTail(r), r);
@@ -68,19 +64,37 @@ Val<B> scaledErfc(const Val<B>& a, const Val<B>* al, const Val<B>& h, const Val<
   exl = fma(ex, rl - l, exl);
   Val<B> f = u * w, fl = fma(u, wl, fma(u, w, -f));
   // What u's own rounding error does to the product: its logarithmic derivative, to a few percent.
-  Val<B> slope = a.wide() ? fma(fma(u, 58.5, -1.1875), u, 1.125) : fma(u, 8.25, 0.6875);
-  fl = fma(f * e, slope, fl);
+  fl = fma(f * e, fma(fma(u, 58.5, -1.1875), u, 1.125), fl);
   Val<B> y = ex * f, yl = fma(exl, f, fma(ex, fl, fma(ex, f, -y)));
   if (!m) return scale2(y + yl, ki);
   Val<B> v = y * *m, vl = fma(yl, *m, fma(y, *m, -v));
   return scale2(v + vl, ki);
 }
+/// erfc(a) in float32, for 0 <= a <= 10.2: e^(-a^2) times a polynomial w in u = 1/(a + 5/2), times u. The errors of w,
+/// of both products and, by the logarithmic derivative of u w, of u are carried along.
+template <class B>
+Val<B> erfc32(const Val<B>& a) {
+  Val<B> d = a + 2.5, u = 1 / d, e = fma(-u, a - (d - 2.5), fma(-u, d, 1)), t = u - 0x1.675afap-3;
+  Val<B> p = horner(t, {-0x1.157692p+8, 0x1.32e338p+8, -0x1.a56a0ap+3, -0x1.36811cp+6, -0x1.dede6cp+3, 0x1.442e2p+4,
+                        0x1.38812p+4, 0x1.3adf84p+3, 0x1.c0839ep+1});
+  const double c0 = 0x1.ec7754p-1;
+  Val<B> w = fma(p, t, c0), wl = fma(p, t, c0 - w), f = u * w, fl = fma(u, wl, fma(u, w, -f));
+  fl = fma(f * e, fma(u, 5.08, 0.785), fl);
+  Val<B> h = a * a;
+  auto [r, ki] = reduceExp(-h);
+  r = r - fma(a, a, -h);
+  Val<B> g = fma(r * r, expTail(r), r);
+  return scaleDown(f + fma(f, g, fma(fl, g, fl)), ki);
+}
 template <class B>
 Val<B> erfc(const Val<B>& x) {
-  Val<B> a = atMost(abs(x), pick(x, 10.2f, 27.4)), h = a * a;
-  Val<B> y = scaledErfc<B>(a, nullptr, h, fma(a, a, -h), nullptr);
-  y = select(x < 0, 2 - y, y);
-  return select(a < 0.46875, 1 - fma(erfNear(h), x, x), y);
+  Val<B> a = atMost(abs(x), pick(x, 10.2f, 27.4));
+  if (!x.wide()) {
+    Val<B> y = erfc32(a);
+    return select(x < 0, 2 - y, y);
+  }
+  Val<B> h = a * a, y = scaledErfc64<B>(a, nullptr, h, fma(a, a, -h), nullptr);
+  return select(a < 0.46875, 1 - fma(erfNear(h), x, x), select(x < 0, 2 - y, y));
 }
 
 /// Of Phi(-a), the tail of the normal distribution, for 0 <= a <= 15 in float32: e^(-a^2/2) is 2^k (1 + g), and the
@@ -141,7 +155,7 @@ Val<B> gelu(const Val<B>& x) {
   const double s = pick(x, 0x1.6a09e6p-1, 0x1.6a09e667f3bcdp-1), sl = pick(x, 0x1.9fcef4p-27, -0x1.bdd3413b26456p-55);
   Val<B> a = atMost(abs(x), pick(x, 14.4f, 38.7)), hh = a * a, l = fma(a, a, -hh) * 0.5;
   Val<B> c = a * s, cl = fma(a, sl, fma(a, s, -c)), half = a * 0.5;
-  Val<B> y = scaledErfc(c, &cl, hh * 0.5, l, &half);
+  Val<B> y = scaledErfc64(c, &cl, hh * 0.5, l, &half);
   Val<B> hx = x * 0.5, cx = x * s, er = fma(cx, erfNear(cx * cx), cx), near = fma(hx, er, hx);
   Val<B> z = select(a < 0.65625, near, select(x > 0, x - y, -y));
   return select(eq(x, x), flt(bits(abs(z)) | signBit(x)), x);
@@ -158,7 +172,7 @@ Val<B> normalCdf(const Val<B>& x) {
   const double s = 0x1.6a09e667f3bcdp-1, sl = -0x1.bdd3413b26456p-55;
   Val<B> a = atMost(abs(x), 38.7), hh = a * a, l = fma(a, a, -hh) * 0.5;
   Val<B> c = a * s, cl = fma(a, sl, fma(a, s, -c)), half = x.cst(0.5);
-  Val<B> y = scaledErfc(c, &cl, hh * 0.5, l, &half);
+  Val<B> y = scaledErfc64(c, &cl, hh * 0.5, l, &half);
   Val<B> cx = x * s, near = fma(fma(cx, erfNear(cx * cx), cx), 0.5, 0.5);
   return select(a < 0.65625, near, select(x > 0, 1 - y, y));
 }

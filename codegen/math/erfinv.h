@@ -1,22 +1,19 @@
 // The inverse of erf: a polynomial in -log(1 - x^2) (Giles, "Approximating the erfinv function", 2012, has the idea),
-// of its root near the ends. Computed in float64, to its precision.
+// of its root near the ends.
 #pragma once
 
-#include "codegen/math/gamma.h"
 #include "codegen/math/log.h"
 
 namespace tandem::math {
 namespace detail {
 
-/// erfinv(x) / |x| of w = -log(1 - x^2) <= 6.25, and of its root from 2.5 on; to 1e-9 where that is enough for float32.
+/// erfinv(x) / |x| of w = -log(1 - x^2) <= 6.25, and of its root from 2.5 on; in float32 less 1.
 template <class B>
-Val<B> erfinvNear(const Val<B>& w, bool narrow) {
+Val<B> erfinvNear(const Val<B>& w) {
   Val<B> t = w - 3.125;
-  if (narrow)
-    return horner(t, {-0x1.ba4bd489b0ae3p-37, 0x1.9045cc6812842p-38, 0x1.1ce156a911d71p-30, -0x1.469b2f663f0ecp-28,
-                      -0x1.f182dacb24183p-26, 0x1.ca78c802ae73dp-22, -0x1.6ea28e57c5bbcp-20, -0x1.d22495ab508cap-17,
-                      0x1.879c68518247dp-13, -0x1.8455de16f6b49p-11, -0x1.8b6c33c22c534p-8, 0x1.ebd80d1262ef0p-3,
-                      0x1.a755e7c99ae86p+0});
+  if (!w.wide())
+    return horner(t, {0x1.6ae042p-31, -0x1.38ed4p-28, -0x1.a75e9p-26, 0x1.c7dc7p-22, -0x1.74fe26p-20, -0x1.d1bb4p-17,
+                      0x1.87bdeap-13, -0x1.8458dap-11, -0x1.8b6d4cp-8, 0x1.ebd80ep-3, 0x1.4eabdp-1});
   return horner(t, {0x1.e9b8ae7230c25p-69,  -0x1.5087a244b0f6cp-70, -0x1.9d290dd3bcb70p-62, 0x1.536d397f9b9b1p-60,
                     0x1.1f4ba5de5dc3fp-56,  -0x1.2c266176e7096p-53, -0x1.73898c37dc54ap-55, 0x1.db523eb040288p-48,
                     -0x1.686642b67610ap-45, -0x1.6d9ec5e3ec6afp-44, 0x1.723527b7cff86p-39,  -0x1.c89564c5d1004p-37,
@@ -25,12 +22,10 @@ Val<B> erfinvNear(const Val<B>& w, bool narrow) {
                     -0x1.84576948353e1p-11, -0x1.8b6c33114eeaep-8,  0x1.ebd80d9b13df9p-3,   0x1.a755e7c99ae86p+0});
 }
 template <class B>
-Val<B> erfinvFar(const Val<B>& root, bool narrow) {
-  if (narrow)
-    return horner(root - 3.375,
-                  {0x1.1fbb159c6d3e2p-17, -0x1.e89949dba650dp-16, 0x1.9ae53275fdd5bp-16, 0x1.29a9c784ead8fp-14,
-                   -0x1.3f05d810ffb3ap-12, 0x1.5b65cebaac36ep-11, -0x1.1c75973d7087ap-10, 0x1.acdb51e385825p-10,
-                   -0x1.667c8da3072efp-9, 0x1.1128da91de8fbp-8, 0x1.01a646c5b61b6p+0, 0x1.9ad4d5255f568p+1});
+Val<B> erfinvFar(const Val<B>& root) {
+  if (!root.wide())
+    return horner(root - 3.25, {-0x1.084344p-12, 0x1.ec2306p-11, -0x1.c6f31cp-10, 0x1.47f1a8p-9, -0x1.eaaf5ap-9,
+                                0x1.5fdffep-8, 0x1.0158a2p+0, 0x1.0abcc4p+1});
   return horner(root - 4.375,
                 {0x1.b8a1abbce4aacp-52,  -0x1.1c6147bd0f501p-48, 0x1.942be176c6876p-47,  0x1.b2b862c3c3309p-46,
                  -0x1.1aed54f748602p-42, 0x1.c0f9ea26a6b0ap-41,  -0x1.22c8680e35b76p-40, -0x1.1a9cbf6e43f18p-38,
@@ -42,12 +37,19 @@ Val<B> erfinvFar(const Val<B>& root, bool narrow) {
                  0x1.0dfb96818b471p+2});
 }
 
-/// x in float64; `narrow`: one of the float32 numbers, for a result in float32.
 template <class B>
-Val<B> erfinv64(const Val<B>& x, bool narrow) {
-  Val<B> a = abs(x), w = -logOfNormal((1 - a) * (1 + a)), far = (w > 6.25) & (a < 1), near = erfinvNear(w, narrow);
-  auto end = [&] { return std::array{erfinvFar(sqrt(w), narrow).v}; };
-  Val<B> y = a * select(far, x.with(x.b->ifAny(far.v, end, std::array{near.v})[0]), near);
+Val<B> erfinv(const Val<B>& x) {
+  Val<B> a = abs(x), w = a;
+  if (x.wide()) {
+    w = -logOfNormal((1 - a) * (1 + a));
+  } else {
+    auto [f, ef] = splitLogOfNormal(fma(-a, a, 1));  // an error of w that is small beside 1 does not matter
+    w = -fma(ef, ln2Hi(x), addLogTail(f, f));
+  }
+  Val<B> far = (w > 6.25) & (a < 1), near = erfinvNear(w);
+  auto end = [&] { return std::array{erfinvFar(sqrt(w)).v}; };
+  Val<B> p = select(far, x.with(x.b->ifAny(far.v, end, std::array{near.v})[0]), near), y = p;
+  y = x.wide() ? a * p : fma(a, p, a);
   y = select(eq(a, 1), kInf, select(a < 1, y, kNaN));
   return flipSign(y, signBit(x));
 }
@@ -57,8 +59,7 @@ Val<B> erfinv64(const Val<B>& x, bool narrow) {
 /// The y with erf(y) = x: infinite at -1 and 1, NaN beyond.
 template <class B>
 typename B::V erfinv(B& b, typename B::V x) {
-  const bool narrow = b.dtype(x) == DType::Float32;
-  return detail::inFloat64(b, x, [&](const auto& v) { return detail::erfinv64(v, narrow); });
+  return detail::erfinv(detail::Val(b, x)).v;
 }
 
 }  // namespace tandem::math

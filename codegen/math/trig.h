@@ -13,14 +13,18 @@ struct TrigArg {
   Val<B> r, rl, q;
 };
 
-/// Good for a <= 2^17 (2^30).
+/// Good for a <= 2^17 (2^30); beside multiples of pi/2 rl may exceed an ULP of r.
 template <class B>
-TrigArg<B> reduceTrigSmall(const Val<B>& a) {
+TrigArg<B> reduceTrigSum(const Val<B>& a) {
   const double p1 = halfPiHi(a), p2 = halfPiLo(a), p3 = halfPiTail(a);
   auto [k, q] = roundProduct(a, pick(a, 0x1.45f306p-1, 0x1.45f306dc9c883p-1));
   Val<B> head = fma(k, -p1, a), p = k * -p2, pl = fma(k, -p2, -p);
   auto [h, e] = twoSum(head, p);
-  e = fma(k, -p3, e + pl);
+  return {h, fma(k, -p3, e + pl), q};
+}
+template <class B>
+TrigArg<B> reduceTrigSmall(const Val<B>& a) {
+  auto [h, e, q] = reduceTrigSum(a);
   auto [r, rl] = fastTwoSum(h, e);
   return {r, rl, q};
 }
@@ -82,10 +86,10 @@ TrigArg<B> reduceTrigShort(const Val<B>& a) {
   return {r, r.cst(0), q};
 }
 
-/// Any a >= 0; infinities and NaN give NaN. `rl` is 0 where `precise` is not asked for in float32.
+/// The same of any a >= 0, where that is `moderate`; infinities and NaN give NaN.
 template <class B>
-TrigArg<B> reduceTrig(const Val<B>& a, bool precise) {
-  auto [r, rl, q] = precise || a.wide() ? reduceTrigSmall(a) : reduceTrigShort(a);
+TrigArg<B> orHuge(const Val<B>& a, const TrigArg<B>& moderate) {
+  auto [r, rl, q] = moderate;
   Val<B> big = a > pick(a, 0x1p17, 0x1p30);
   auto huge = a.b->ifAny(
       big.v,
@@ -95,6 +99,12 @@ TrigArg<B> reduceTrig(const Val<B>& a, bool precise) {
       },
       std::array{r.v, rl.v, q.v});
   return {select(big, r.with(huge[0]), r), select(big, r.with(huge[1]), rl), select(big, r.with(huge[2]), q)};
+}
+
+/// `rl` is 0 where `precise` is not asked for in float32.
+template <class B>
+TrigArg<B> reduceTrig(const Val<B>& a, bool precise) {
+  return orHuge(a, precise || a.wide() ? reduceTrigSmall(a) : reduceTrigShort(a));
 }
 
 /// sin(r + rl) - r; with r for rl, sin(r).
@@ -156,8 +166,21 @@ Val<B> cosSmall(const Val<B>& x) {
   return sinOfQuadrant(TrigArg<B>{r, rl, q + q.cst(1)});
 }
 
+/// tan in float32, of which that of r + rl is r + tail, and that of -1 / tan in odd quadrants. What rl counts for, its
+/// product with 1 + tan^2, is 1 + 1.6 z times it.
+template <class B>
+Val<B> tan32(const Val<B>& x) {
+  Val<B> a = abs(x);
+  auto [r, rl, q] = orHuge(a, reduceTrigSum(a));
+  Val<B> z = r * r, p = horner(z, {0x1.1ed03ap-8, 0x1.7e9c1ep-14, 0x1.62f56cp-7, 0x1.5cb9b6p-6, 0x1.bada5p-5,
+                                   0x1.110d9cp-3, 0x1.55556p-2});
+  auto [t, tl] = fastTwoSum(r, fma(z, fma(rl, 1.6, r * p), rl));
+  Val<B> c = 1 / t, y = select(isOdd(q), fma(fma(-c, tl, fma(-c, t, 1)), c, c), t);
+  return flipSign(y, ((q & q.cst(1)) << 31) ^ signBit(x));
+}
 template <class B>
 Val<B> tan(const Val<B>& x) {
+  if (!x.wide()) return tan32(x);
   auto [r, rl, q] = reduceTrig(abs(x), true);
   Val<B> z = r * r;
   auto [sh, sl] = fastTwoSum(r, sinTail(r, rl, z));
@@ -165,8 +188,7 @@ Val<B> tan(const Val<B>& x) {
   auto [w, l] = fastTwoSum(w0, l0);
   Val<B> odd = isOdd(q);
   Val<B> y = quotient(select(odd, w, sh), select(odd, l, sl), select(odd, sh, w), select(odd, sl, l));
-  y = flipSign(y, ((q & q.cst(1)) << (q.wide() ? 63 : 31)) ^ signBit(x));
-  return select(eq(x, 0), x, y);
+  return select(eq(x, 0), x, flipSign(y, ((q & q.cst(1)) << 63) ^ signBit(x)));
 }
 
 /// sin(pi x) / (pi x), 1 at 0. In float32 the sine is divided as a sum of two: its own rounding would be one too many.
