@@ -31,6 +31,7 @@ class Combiner {
   [[nodiscard]] double valueOfNothing() const;
   /// `sum`, `prod`, `max` or `min`.
   [[nodiscard]] const char* name() const;
+  [[nodiscard]] bool isProduct() const { return combine_ == Combine::Prod; }
   /// A greatest or least value.
   [[nodiscard]] bool isExtreme() const { return combine_ == Combine::Max || combine_ == Combine::Min; }
 

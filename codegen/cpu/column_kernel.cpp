@@ -105,7 +105,8 @@ class ColumnLoops {
           f_.computeAt(point, ids, indexBases[q]);
           for (std::size_t k = 0; k < running.size(); ++k) {
             const Reduction& reduction = running[k]->reduction;
-            sums[k] = reduction.combine(b_, sums[k], b_.toVector(reduction.enter(b_, f_.value(running[k]->operand))));
+            sums[k] =
+                reduction.accumulate(b_, sums[k], b_.toVector(reduction.enter(b_, f_.value(running[k]->operand))));
           }
         }
         for (std::size_t k = 0; k < running.size(); ++k) store(place(*running[k], lane, point), *running[k], sums[k]);

@@ -18,6 +18,8 @@ class Reduction : public Combiner {
   Val identity(VectorBuilder& b, std::int64_t length) const;
   /// What reducing no element gives.
   Val ofNothing(VectorBuilder& b) const;
+  /// combine(), quick where a product is subnormal.
+  Val accumulate(VectorBuilder& b, Val accumulator, Val next) const;
   /// One value of many vectors that together are the lanes, by halving: lane j with lane j + h, h = lanes/2 ... 1.
   Val halve(VectorBuilder& b, std::vector<Val> lanes) const;
   /// The import that combines the results of blocks (runtime/device/cpu/reduction_levels.h); `of` is levels or columns.

@@ -323,7 +323,7 @@ class RowLoops {
     // One vector of elements, into whichever accumulators `lanesOf` names.
     auto accumulate = [&](const Point& point, const Running& r, Val lanes) {
       const Val value = b_.toVector(r.reduction.enter(b_, f_.value(r.operand)));
-      const Val next = r.reduction.combine(b_, lanes, value);
+      const Val next = r.reduction.accumulate(b_, lanes, value);
       return point.count ? b_.select({point.mask, DType::Bool}, next, lanes) : next;
     };
     auto throughMemory = [&](const Point& point) {

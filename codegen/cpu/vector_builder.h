@@ -83,6 +83,9 @@ class VectorBuilder {
     innerIndex_ = inner;
   }
   V constant(DType type, std::int64_t length, double value);
+  /// then() where any lane of the mask is set, else otherwise().
+  template <class F, class G>
+  V ifAnyElse(V mask, F then, G otherwise);
   /// As a vector of the builder's length.
   V toVector(V v) { return widen(v, lanes_); }
   V widen(V v, std::int64_t length);
@@ -139,6 +142,19 @@ std::array<Val, N> VectorBuilder::ifAny(Val mask, F then, std::array<Val, N> oth
   closeIf(op, computed, otherwise);
   for (std::size_t i = 0; i < N; ++i) otherwise[i].value = op.getResult(i);
   return otherwise;
+}
+
+template <class F, class G>
+Val VectorBuilder::ifAnyElse(Val mask, F then, G otherwise) {
+  Val value = mask;
+  auto region = [&](auto make) {
+    return [&, make](mlir::OpBuilder&, mlir::Location) {
+      value = make();
+      mlir::scf::YieldOp::create(ops, loc(), value.value);
+    };
+  };
+  value.value = mlir::scf::IfOp::create(ops, loc(), anyLane(mask), region(then), region(otherwise)).getResult(0);
+  return value;
 }
 
 template <std::size_t N, class More, class Next>

@@ -6,6 +6,7 @@
 //   bessel.h, airy.h, normal.h   Bessel and Airy functions; the normal distribution's logarithm, inverse, scaled tail
 //   bitwise.h        shifts by a variable number of places
 //   parts.h          mantissas, exponents and neighbours of numbers
+//   product.h        the product of a running product, where subnormal numbers come of it
 //   random.h         counter-based random numbers
 //   optim.h          optimizer updates
 //
@@ -32,5 +33,6 @@
 #include "codegen/math/optim.h"
 #include "codegen/math/parts.h"
 #include "codegen/math/pow.h"
+#include "codegen/math/product.h"
 #include "codegen/math/random.h"
 #include "codegen/math/trig.h"

@@ -369,5 +369,42 @@ TEST(VectorMath, SumsOfThreeByTheirLogarithms) {
   checkSumsOfThree<double>();
 }
 
+/// The bits of a multiplication, whatever the factors: half of the running products are among the smallest numbers, and
+/// half of the factors bring them about where the normal ones begin.
+template <class T>
+void checkProductsOfTiny() {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  auto check = [](T a, T x) {
+    B b;
+    const T y = B::get<T>(math::product_of_tiny(b, B::make(a), B::make(x)));
+    ASSERT_EQ(std::bit_cast<Bits>(y), std::bit_cast<Bits>(a * x)) << a << " * " << x;
+    const T size = std::fabs(a), bound = std::ldexp(std::numeric_limits<T>::min(), 26);
+    ASSERT_EQ(B::get<bool>(math::is_tiny(b, B::make(a))), size > 0 && size < bound) << a;
+  };
+  for (T a : specials<T>()) {
+    for (T x : specials<T>()) {
+      if (std::isnan(a) && std::isnan(x)) continue;
+      check(a, x);
+    }
+  }
+  Sampler<T> sample;
+  std::mt19937_64 random(5);
+  constexpr int digits = std::numeric_limits<T>::digits;
+  for (int i = 0; i < 1 << 20; ++i) {
+    T a = sample(), x = sample();
+    if (std::isnan(a) || std::isnan(x)) continue;
+    if (random() & 1)
+      a = std::bit_cast<T>(static_cast<Bits>((random() % (40ULL << (digits - 1))) >> (random() % digits)));
+    if (random() & 1) x = std::ldexp(std::nextafter(T{1}, T(random() % 3)), static_cast<int>(random() % 60) - 30);
+    if (random() & 1) x = -x;
+    check(a, x);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+TEST(VectorMath, ProductsOfTinyNumbers) {
+  checkProductsOfTiny<float>();
+  checkProductsOfTiny<double>();
+}
+
 }  // namespace
 }  // namespace tandem::test

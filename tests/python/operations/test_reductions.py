@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 import os
 import subprocess
 import sys
@@ -393,3 +394,23 @@ for dtype in (tandem.float64, tandem.int64, tandem.float32, tandem.int32, tandem
     environment = {**os.environ, **({"TANDEM_ISA": isa} if isa else {})}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr or done.returncode
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
+def test_products_below_the_normal_numbers_are_rounded_as_any(dtype):
+    """Of which every one is that of two numbers, in whichever lane: the others are 1."""
+    smallest = 2.0**-149 if dtype == tandem.float32 else 2.0**-1074
+    some = [smallest, 3 * smallest, 12345 * smallest, 2.0**20 * smallest, 2.0**23 * smallest, 2.0**40 * smallest]
+    tandem.manual_seed(0)
+    tiny = tandem.cat([tandem.tensor(some, dtype=dtype), tandem.rand(58, dtype=dtype) * 2.0**23 * smallest])
+    by = tandem.tensor([1.0, 0.5, 1.5, 0.75, -2.0**-3, -1e-7, 0.0, -0.0, math.inf, -math.inf, math.nan, 3e9], dtype=dtype)
+    left, right = (t.contiguous() for t in tandem.broadcast_tensors(tiny[:, None], by))
+    pairs = tandem.stack([left.flatten(), right.flatten()])
+    want = pairs[0] * pairs[1]
+    for turn in (pairs, pairs.flip(0)):
+        columns = tandem.ones(40, want.numel(), dtype=dtype)
+        columns[3], columns[11] = turn
+        rows = tandem.ones(want.numel(), 100, dtype=dtype)
+        rows[:, 5], rows[:, 37] = turn
+        for got in (columns.prod(0), rows.prod(1)):
+            assert_same_bits(got.nan_to_num(7.0), want.nan_to_num(7.0))

@@ -411,7 +411,7 @@ ELSEWHERE = """
     to_bool logical_not isnan isinf isfinite signbit select maximum minimum fmax fmin sign relu clamp remainder
     trunc_divide floor_divide arange_value shift_left shift_right uniform normal random_integer cbrt elu
     logaddexp3 logaddexp3_share gelu_slope exp_below
-    frexp_mantissa frexp_exponent nextafter
+    frexp_mantissa frexp_exponent nextafter is_tiny product_of_tiny
 """.split()
 
 
