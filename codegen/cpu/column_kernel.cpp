@@ -8,6 +8,8 @@
 //
 // Columns are taken in tiles whose accumulators stay in the first-level cache while the rows of the tile are walked in
 // memory order. The width of a tile and of vectors touches no column's order.
+#include <algorithm>
+
 #include "codegen/cpu/kernel_frame.h"
 #include "runtime/base/error.h"
 #include "runtime/device/cpu/reduction_levels.h"
@@ -18,6 +20,9 @@ namespace {
 
 /// How many rows of one lane a cheap body takes in at once.
 constexpr std::int64_t kRowsAtOnce = 4;
+/// Up to so many rows are combined in registers, column by column, if their body is light: the trips of the lanes to
+/// memory would take longer.
+constexpr std::int64_t kFewRows = 64;
 
 class ColumnLoops {
  public:
@@ -63,7 +68,7 @@ class ColumnLoops {
 
   void emitTile(mlir::Value outerLinear, mlir::Value from, mlir::Value to) {
     const KernelFrame::Values outer = f_.splitOuter(outerLinear);
-    from_ = from;
+    from_ = begin_ = from;
     to_ = to;
     for (int stage = 0; stage < schedule_.stages(); ++stage) {
       std::vector<const Running*> now;
@@ -80,10 +85,10 @@ class ColumnLoops {
     std::vector<std::size_t> targets;
     for (const Running* r : running) targets.push_back(r->operand);
     const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
-    const mlir::Value columns = f_.sub(to_, from_);
     auto beginBlock = [&](mlir::Value block) {
       for (const Running* r : running) {
-        f_.callImport(r->reduction.importName(lanes_.import), {r->lines, columns, block, blocks_, rows_});
+        const mlir::Value lines = f_.address(r->lines, f_.memoryType(r->reduction.type()), f_.sub(begin_, from_));
+        f_.callImport(r->reduction.importName(lanes_.import), {lines, f_.sub(to_, begin_), block, blocks_, rows_});
       }
     };
     // Rows `rows`, all of one lane, in this order.
@@ -91,34 +96,96 @@ class ColumnLoops {
       std::vector<KernelFrame::Row> entered;
       std::vector<mlir::Value> indexBases;
       for (mlir::Value row : rows) {
-        f_.enterRow(outer, row);
-        for (int s = 0; s <= stage; ++s) f_.computeUniform(s);
+        enter(stage, outer, row);
         entered.push_back(f_.row());
         indexBases.push_back(f_.mul(f_.add(f_.mul(outerLinear, rows_), row), f_.inner));
       }
-      overColumns(ids, [&](const Point& point) {
-        std::vector<Val> sums;
-        for (const Running* r : running) sums.push_back(load(place(*r, lane, point), *r));
-        for (std::size_t q = 0; q < rows.size(); ++q) {
-          f_.returnTo(entered[q]);
-          loadResults(ids, point);
-          f_.computeAt(point, ids, indexBases[q]);
-          for (std::size_t k = 0; k < running.size(); ++k) {
-            const Reduction& reduction = running[k]->reduction;
-            sums[k] =
-                reduction.accumulate(b_, sums[k], b_.toVector(reduction.enter(b_, f_.value(running[k]->operand))));
-          }
-        }
-        for (std::size_t k = 0; k < running.size(); ++k) store(place(*running[k], lane, point), *running[k], sums[k]);
-      });
+      overColumns(
+          ids,
+          [&](const Point& point) {
+            std::vector<Val> sums;
+            for (const Running* r : running) sums.push_back(load(place(*r, lane, point), *r));
+            for (std::size_t q = 0; q < rows.size(); ++q) {
+              f_.returnTo(entered[q]);
+              loadResults(ids, point);
+              f_.computeAt(point, ids, indexBases[q]);
+              for (std::size_t k = 0; k < running.size(); ++k) {
+                const Reduction& reduction = running[k]->reduction;
+                sums[k] =
+                    reduction.accumulate(b_, sums[k], b_.toVector(reduction.enter(b_, f_.value(running[k]->operand))));
+              }
+            }
+            for (std::size_t k = 0; k < running.size(); ++k)
+              store(place(*running[k], lane, point), *running[k], sums[k]);
+          },
+          rows.size());
     };
+    const bool apart = lanes_.count > kLeadingLanes || running.size() > 1 || running[0]->reduction.isProduct();
+    if (!apart && costOfRow(stage, outer, ids) <= kCheapBody) {
+      const mlir::Value some = f_.less(f_.i64(0), rows_), few = f_.less(rows_, f_.i64(kFewRows + 1));
+      begin_ = f_.choose(
+          mlir::arith::AndIOp::create(f_.ops, b_.loc(), some, few),
+          [&] { return KernelFrame::Values{addFewRows(stage, outerLinear, outer, ids, *running[0])}; },
+          [&] { return KernelFrame::Values{from_}; })[0];
+    }
+    f_.when(f_.less(begin_, to_), [&] { emitBlocks(stage, outer, ids, beginBlock, addRows); });
+    begin_ = from_;
+  }
+
+  void enter(int stage, mlir::ValueRange outer, mlir::Value row) {
+    f_.enterRow(outer, row);
+    for (int s = 0; s <= stage; ++s) f_.computeUniform(s);
+  }
+  /// Emitted for nothing, as KernelFrame::cost() does: there may be no row to enter.
+  std::size_t costOfRow(int stage, mlir::ValueRange outer, const std::vector<std::size_t>& ids) {
+    mlir::Block block;
+    mlir::OpBuilder::InsertionGuard guard(f_.ops);
+    f_.ops.setInsertionPointToStart(&block);
+    enter(stage, outer, f_.i64(0));
+    return cost(ids);
+  }
+
+  /// The one block of a few rows in whole vectors of columns, its lanes combined as reduction_levels.cpp does. Returns
+  /// the first column that is left.
+  mlir::Value addFewRows(int stage, mlir::Value outerLinear, mlir::ValueRange outer,
+                         const std::vector<std::size_t>& ids, const Running& r) {
+    const mlir::Value whole = f_.add(from_, f_.roundDown(f_.sub(to_, from_), f_.lanes));
+    f_.loop(from_, whole, f_.lanes, [&](mlir::Value column) {
+      const Point point{column, {}, {}, {}};
+      auto add = [&](mlir::Value row, mlir::Value lane) {
+        enter(stage, outer, row);
+        loadResults(ids, point);
+        f_.computeAt(point, ids, f_.mul(f_.add(f_.mul(outerLinear, rows_), row), f_.inner));
+        const Val value = b_.toVector(r.reduction.enter(b_, f_.value(r.operand)));
+        return r.reduction.combine(b_, {lane, r.reduction.type()}, value).value;
+      };
+      KernelFrame::Values lanes;
+      for (std::int64_t j = 0; j < lanes_.count; ++j) {
+        const KernelFrame::Values none{r.reduction.identity(b_, f_.lanes).value};
+        lanes.push_back(f_.loop(f_.i64(j), rows_, lanes_.count, none, [&](mlir::Value row, mlir::ValueRange lane) {
+          return KernelFrame::Values{add(row, lane[0])};
+        })[0]);
+      }
+      for (std::int64_t half = lanes_.count / 2; half > 0; half /= 2) {
+        for (std::int64_t j = 0; j < half; ++j) {
+          const DType t = r.reduction.type();
+          lanes[j] = r.reduction.combine(b_, {lanes[j], t}, {lanes[j + half], t}).value;
+        }
+      }
+      store(place(r, f_.i64(lanes_.result()), point), r, {lanes[0], r.reduction.type()});
+    });
+    return whole;
+  }
+
+  template <class Begin, class Add>
+  void emitBlocks(int stage, mlir::ValueRange outer, const std::vector<std::size_t>& ids, Begin beginBlock,
+                  Add addRows) {
     f_.loop(f_.i64(0), blocks_, 1, [&](mlir::Value block) {
       beginBlock(block);
       const mlir::Value last = f_.minimum(rows_, f_.mul(f_.add(block, f_.i64(1)), f_.i64(lanes_.block)));
       mlir::Value first = f_.mul(block, f_.i64(lanes_.block));
       // Four rows of a lane at once spare its accumulators three of four trips to memory.
-      f_.enterRow(outer, first);
-      for (int s = 0; s <= stage; ++s) f_.computeUniform(s);
+      enter(stage, outer, first);
       if (cost(ids) <= kCheapBody) {
         const mlir::Value groups = f_.add(first, f_.roundDown(f_.sub(last, first), kRowsAtOnce * lanes_.count));
         f_.loop(first, groups, kRowsAtOnce * lanes_.count, [&](mlir::Value group) {
@@ -167,9 +234,14 @@ class ColumnLoops {
     return f_.cost(ids, [&](const Point& point) { loadResults(ids, point); });
   }
 
-  /// The tile's columns, the last ones masked. Scratch needs no mask: its lines are as long as whole vectors.
-  void overColumns(const std::vector<std::size_t>& ids, const std::function<void(const Point&)>& body) {
-    f_.overRange(from_, to_, cost(ids), body);
+  /// The tile's columns, the last ones masked, in `rows` rows at once. Scratch needs no mask: its lines are as long as
+  /// whole vectors.
+  void overColumns(const std::vector<std::size_t>& ids, const std::function<void(const Point&)>& body,
+                   std::size_t rows = 1) {
+    // A product takes many instructions, of which few run.
+    const bool product =
+        std::any_of(running_.begin(), running_.end(), [](const Running& r) { return r.reduction.isProduct(); });
+    f_.overRange(begin_, to_, std::max(cost(ids) * rows, product ? kLightBody + 1 : 0), body);
   }
 
   mlir::Value place(const Running& r, mlir::Value line, const Point& point) {
@@ -193,8 +265,10 @@ class ColumnLoops {
   std::vector<Running> running_;
   mlir::Value rows_;
   mlir::Value blocks_;
+  // The columns of the tile, and the first of them that overColumns takes.
   mlir::Value from_;
   mlir::Value to_;
+  mlir::Value begin_;
 };
 
 }  // namespace

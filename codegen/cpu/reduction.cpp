@@ -24,12 +24,12 @@ Val Reduction::accumulate(VectorBuilder& b, Val accumulator, Val next) const {
 Val Reduction::halve(VectorBuilder& b, std::vector<Val> lanes) const {
   while (lanes.size() > 1) {
     const std::size_t half = lanes.size() / 2;
-    for (std::size_t j = 0; j < half; ++j) lanes[j] = accumulate(b, lanes[j], lanes[j + half]);
+    for (std::size_t j = 0; j < half; ++j) lanes[j] = combine(b, lanes[j], lanes[j + half]);
     lanes.resize(half);
   }
   Val v = lanes[0];
   for (std::int64_t half = v.length() / 2; half > 1; half /= 2) {
-    v = accumulate(b, b.slice(v, 0, half), b.slice(v, half, half));
+    v = combine(b, b.slice(v, 0, half), b.slice(v, half, half));
   }
   return combine(b, b.element(v, 0), b.element(v, 1));
 }

@@ -403,7 +403,9 @@ def test_products_below_the_normal_numbers_are_rounded_as_any(dtype):
     some = [smallest, 3 * smallest, 12345 * smallest, 2.0**20 * smallest, 2.0**23 * smallest, 2.0**40 * smallest]
     tandem.manual_seed(0)
     tiny = tandem.cat([tandem.tensor(some, dtype=dtype), tandem.rand(58, dtype=dtype) * 2.0**23 * smallest])
-    by = tandem.tensor([1.0, 0.5, 1.5, 0.75, -2.0**-3, -1e-7, 0.0, -0.0, math.inf, -math.inf, math.nan, 3e9], dtype=dtype)
+    by = tandem.tensor(
+        [1.0, 0.5, 1.5, 0.75, -(2.0**-3), -1e-7, 0.0, -0.0, math.inf, -math.inf, math.nan, 3e9], dtype=dtype
+    )
     left, right = (t.contiguous() for t in tandem.broadcast_tensors(tiny[:, None], by))
     pairs = tandem.stack([left.flatten(), right.flatten()])
     want = pairs[0] * pairs[1]
@@ -414,3 +416,22 @@ def test_products_below_the_normal_numbers_are_rounded_as_any(dtype):
         rows[:, 5], rows[:, 37] = turn
         for got in (columns.prod(0), rows.prod(1)):
             assert_same_bits(got.nan_to_num(7.0), want.nan_to_num(7.0))
+
+
+@pytest.mark.parametrize("rows", [*range(1, 18), 31, 32, 33, 63, 64, 65, 100])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_few_rows_are_added_in_the_order_of_many(rows, dtype):
+    """Row r in lane r mod 8, and the lanes by halving."""
+    x = array((rows, 77), dtype)
+    lanes = np.full((8, 77), -0.0, dtype)
+    for r in range(rows):
+        lanes[r % 8] += x[r]
+    for half in (4, 2, 1):
+        lanes = lanes[:half] + lanes[half : 2 * half]
+    t = tandem.from_numpy(x)
+    assert_same_bits(t.sum(0), tandem.from_numpy(lanes[0]))
+    assert_same_bits(t[:, :1].expand(rows, 3).sum(0)[:1], t.sum(0)[:1])
+    whole = tandem.from_numpy((x * 100).astype("int32").reshape(1, rows, 77).repeat(3, 0))
+    assert_same_bits(whole.sum(1), tandem.from_numpy(np.asarray(whole).sum(1)))
+    x[rows // 2, 3] = np.nan
+    assert_same_bits(tandem.from_numpy(x).amax(0).nan_to_num(7.0), tandem.from_numpy(x.max(0)).nan_to_num(7.0))
