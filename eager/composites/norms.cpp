@@ -256,10 +256,10 @@ Tensor pdist(const Tensor& x, double p) {
   // A few rows with all that follow the first of them at a time, of which those after each row are kept.
   FusedScope fused(n * (n - 1) / 2 * x.size(1));
   constexpr std::int64_t kBlocks = 8;
-  constexpr std::int64_t kLeastElements = 4096;
+  constexpr std::int64_t kLeastElements = std::int64_t{1} << 21;  // less than a block takes beside them
   const bool across = acrossRows(n, x.size(1));
   auto some = [&](std::int64_t at, std::int64_t count) { return narrow(x, 0, at, count); };
-  const std::int64_t least = std::clamp<std::int64_t>(kLeastElements / std::max<std::int64_t>(x.size(1), 1), 1, 64);
+  const std::int64_t least = std::max<std::int64_t>(kLeastElements / (n * std::max<std::int64_t>(x.size(1), 1)), 1);
   const std::int64_t most = std::max((n - 1 + kBlocks - 1) / kBlocks, least);
   std::vector<Tensor> blocks;
   for (std::int64_t at = 0; at < n - 1; at += most) {
