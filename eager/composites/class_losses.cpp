@@ -135,9 +135,12 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, 
   if (p == 2) apart = square(apart);
   if (weight.defined()) apart = mul(apart, unsqueeze(weightOf(weight, classes), 1));
   Tensor others = ne(arange(0, rows.size(1)), column);
-  Tensor each = div(sum(where(others, apart, 0), Dims{1}), rows.size(1));
+  Tensor counted = where(others, apart, 0);
+  const std::string_view how = reductionOf(average, reduce, reduction);
+  if (how == "mean") return mean(counted);
+  Tensor each = div(sum(counted, Dims{1}), rows.size(1));
   if (target.dim() == 0) each = squeeze_dims(each, Dims{0});
-  return reducedLoss(each, reductionOf(average, reduce, reduction));
+  return reducedLoss(each, how);
 }
 
 Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce,
