@@ -380,3 +380,26 @@ def test_memory_of_the_gradient_of_a_weight_by_a_batch_in_another_order():
     before = td.counters()["bytes_allocated"]
     y.backward(td.ones_like(y))
     assert td.counters()["bytes_allocated"] - before < 20 * weight.numel() * 4
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_copies_of_transposes_have_every_element_in_its_place(dtype):
+    """Whatever is left of the bands and blocks in which they are made."""
+    for rows, columns in (
+        (17, 64),
+        (23, 25),
+        (24, 24),
+        (25, 23),
+        (47, 130),
+        (64, 17),
+        (65, 49),
+        (100, 300),
+        (257, 2048),
+    ):
+        x = np.arange(rows * columns).astype(dtype).reshape(rows, columns)
+        whole = td.from_numpy(np.pad(x, ((0, 0), (3, 2))))
+        for seen in (td.from_numpy(x), whole[:, 3:-2]):
+            assert np.array_equal(np.asarray(seen.t().contiguous()), x.T), (rows, columns)
+            into = td.zeros(columns, rows + 5, dtype=getattr(td, dtype))
+            into[:, 1 : rows + 1] = seen.t()
+            assert np.array_equal(np.asarray(into), np.pad(x.T, ((0, 0), (1, 4)))), (rows, columns)
