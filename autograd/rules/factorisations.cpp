@@ -173,12 +173,13 @@ void svd(RuleContext& c) {
   c.set(0, grad);
 }
 
+// Symmetric, as the matrix is that the one triangle stands for.
 void eigh(RuleContext& c) {
   const Tensor& v = c.output(1);
   Tensor inner = c.hasGrad(0) ? diagonalMatrix(c.grad(0)) : Tensor();
   if (c.hasGrad(1)) {
-    Tensor turned = ops::mul(product(transposed(v), c.grad(1)), inverseGaps(c.output(0)));
-    inner = plus(inner, turned);
+    const Tensor turned = ops::mul(skew(product(transposed(v), c.grad(1))), inverseGaps(c.output(0)));
+    inner = plus(inner, ops::mul(turned, 0.5));
   }
   c.set(0, product(product(v, inner), transposed(v)));
 }

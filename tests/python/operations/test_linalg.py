@@ -367,6 +367,25 @@ def test_derivatives_of_nothing_and_of_symmetric_matrices():
     close(g, plain, 1e-8)
 
 
+@pytest.mark.parametrize("uplo", "LU")
+def test_gradients_of_eigenvectors_are_symmetric(uplo):
+    """As the matrix is that a triangle stands for: half of each element's gradient goes to the one across."""
+    a, weights = symmetric(2, 5, 5).requires_grad_(), matrix(2, 5, 5, seed=5)
+
+    def loss(a):
+        values, vectors = linalg.eigh(a, uplo)
+        return (vectors.square() * weights).sum() + (values * weights[..., 0]).sum()
+
+    (g,) = tandem.autograd.grad(loss(a), a)
+    close(g, g.mT)
+    (of_both,) = tandem.autograd.grad(loss((a + a.mT) / 2), a)
+    close(g, of_both)
+    step = matrix(2, 5, 5, seed=7)
+    step = 1e-6 * (step + step.mT)
+    moved = loss(a.detach() + step) - loss(a.detach() - step)
+    close(moved / 2e-6, (g * step).sum() / 1e-6, 1e-6)
+
+
 @pytest.mark.parametrize("mode", ["lazy", "compile"])
 @pytest.mark.parametrize("name", ["inv", "det", "lu", "qr_tall", "svd", "eigh", "pinv", "exp", "lstsq"])
 def test_modes_give_the_same_bits(name, mode):
