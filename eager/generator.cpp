@@ -2,15 +2,20 @@
 
 #include <deque>
 
+#include <sys/random.h>
+
 namespace tandem {
 namespace {
 
 thread_local Generator* generatorScope = nullptr;
 
+/// Programs that seed nothing draw other numbers each time that they run.
 struct Generators {
   Generator cpu;
-  std::int64_t seed = cpu.seed();                   // that all were given last
-  std::deque<std::pair<Device, Generator>> others;  // grows at its end, so that references stay good
+  std::int64_t seed = randomSeed().value_or(cpu.seed());  // that all were given last
+  std::deque<std::pair<Device, Generator>> others;        // grows at its end, so that references stay good
+
+  Generators() { cpu.manualSeed(seed); }
 };
 Generators& generators() {
   static Generators g;
@@ -18,6 +23,12 @@ Generators& generators() {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> randomSeed() {
+  std::int64_t value = 0;
+  if (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) return std::nullopt;
+  return value & 0x7fffffffffffffff;
+}
 
 Generator& defaultGenerator(Device device) {
   Generators& all = generators();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,8 +28,11 @@ class Generator {
   std::int64_t offset_ = 0;
 };
 
+/// A seed from the operating system, of 63 bits; none, with errno set, where it gives no numbers.
+std::optional<std::int64_t> randomSeed();
+
 /// What random operations on a device draw from where none is given. One a device, guarded by the callers' lock (the
-/// GIL). That of a device which was not asked for yet is one seeded like the CPU's.
+/// GIL). That of a device which was not asked for yet is one seeded like the CPU's, which starts with a `randomSeed`.
 Generator& defaultGenerator(Device device = currentDevice);
 /// Seeds those of all devices.
 void seedDefaultGenerators(std::int64_t seed);

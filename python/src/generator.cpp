@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include <sys/random.h>
-
 #include "lazy/session.h"
 #include "python/src/convert.h"
 #include "python/src/device_object.h"
@@ -65,13 +63,10 @@ PyObject* initialSeed(PyObject* self, PyObject*) {
   return PyLong_FromUnsignedLongLong(static_cast<std::uint64_t>(stateOf(self).seed()));
 }
 PyObject* seedRandomly(PyObject* self, PyObject*) {
-  std::int64_t value = 0;
-  if (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
-    return PyErr_SetFromErrno(PyExc_OSError);
-  }
-  value &= 0x7fffffffffffffff;
-  seedWith(self, value);
-  return PyLong_FromLongLong(value);
+  const std::optional<std::int64_t> seed = randomSeed();
+  if (!seed) return PyErr_SetFromErrno(PyExc_OSError);
+  seedWith(self, *seed);
+  return PyLong_FromLongLong(*seed);
 }
 
 // The state as 16 bytes: seed and offset.

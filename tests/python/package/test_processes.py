@@ -308,3 +308,12 @@ digest"""
 def test_the_lesser_instruction_set_gives_the_same_bits(tmp_path, program):
     lesser = start(tmp_path, program, TANDEM_ISA="x86-64-v3")
     assert finish(start(tmp_path, program))[0] == finish(lesser)[0]
+
+
+def test_programs_that_seed_nothing_draw_other_numbers(tmp_path):
+    program = "import tandem; print(tandem.rand(2).tolist(), tandem.initial_seed() < 2**63, tandem.initial_seed())"
+    one, two = [start(tmp_path, program).communicate()[0].split() for _ in range(2)]
+    assert one[2] == two[2] == "True" and one != two
+    assert one[:2] != two[:2] and one[3] != two[3]
+    made = "import tandem; print(tandem.Generator().initial_seed())"  # those of programs start alike
+    assert [start(tmp_path, made).communicate()[0] for _ in range(2)] == ["67280421310721\n"] * 2
