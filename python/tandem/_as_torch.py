@@ -17,9 +17,10 @@ from typing import Any
 import tandem
 from tandem import _C, _missing
 from tandem._module_names import AT_ONCE, ELSEWHERE, LACKING, NAMES, Names, lacking, named
+from tandem.torch_version import TorchVersion
 
 # The release of PyTorch whose names and behaviour are meant; the local part says what runs.
-TORCH_VERSION = f"2.13.0+tandem.{tandem.__version__}"
+TORCH_VERSION = TorchVersion(f"2.13.0+tandem.{tandem.__version__}")
 
 
 class TorchModule(ModuleType):

@@ -66,7 +66,10 @@ NAMES = {
     "distributed.distributed_c10d": "distributed distributed._subgroups distributed._world",
     "distributed.rendezvous": "distributed",
     "distributed.constants": "distributed",
-    "distributed.tensor.placement_types": "distributed._placements",
+    **dict.fromkeys(
+        ("distributed.tensor.placement_types", "distributed._tensor.placement_types"), "distributed._placements"
+    ),
+    **dict.fromkeys(("distributed.tensor.device_mesh", "distributed._tensor.device_mesh"), "distributed.device_mesh"),
     "distributed.elastic.multiprocessing.errors": "distributed.run",
     "cpu.amp.autocast_mode": "cpu.amp",
     "cpu.amp.grad_scaler": "cpu.amp",
@@ -181,7 +184,8 @@ LACKING = {
 # Older names of the same.
 for _old in ("quantization", "nn.quantized", "nn.quantized.dynamic", "nn.intrinsic"):
     LACKING[_old] = LACKING[f"ao.{_old}"]
-LACKING["distributed._tensor"] = LACKING["distributed.tensor"]
+for _new in ("", "._utils", ".experimental"):
+    LACKING[f"distributed._tensor{_new}"] = LACKING[f"distributed.tensor{_new}"]
 
 # What the modules of `LACKING` do have, or which modules of Tandem have it.
 ANSWERS: dict[str, dict[str, Any] | str] = {

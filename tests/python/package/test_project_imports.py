@@ -100,6 +100,45 @@ def test_the_version_is_known_without_an_import(tmp_path):
     )
 
 
+def test_the_version_is_compared_as_a_version(tmp_path):
+    run_installed(
+        """
+        import torch
+        from torch.torch_version import TorchVersion
+
+        assert torch.__version__ > "2.9" and torch.__version__ >= (2, 13) and "2.9" < torch.__version__ < "10.0"
+        assert not torch.__version__ < "2.4" and not torch.__version__ == "2.13.0" and (1, 13) <= torch.__version__
+        assert isinstance(torch.__version__, str) and isinstance(torch.__version__, TorchVersion)
+        order = "1.0.dev1 1.0a0.dev2 1.0a0 1.0-beta.2 1.0rc1 1.0 1.0+cpu 1.0+cpu.1 1.0+11 1.0.post1.dev2 1.0.post1 1!0"
+        order = [TorchVersion(v) for v in order.split()]
+        for i, a in enumerate(order):
+            for j, b in enumerate(order):
+                assert (a < str(b), a <= b, a == str(b), a >= b, a > b) == (i < j, i <= j, i == j, i >= j, i > j)
+        assert TorchVersion("1.0") == "v1.0.0" == TorchVersion("1.0") == (1,) and TorchVersion("x") > "2.0"
+        assert len({TorchVersion("1.0"), "1.0"}) == 1 and TorchVersion("1.0") != 1
+        """,
+        tmp_path,
+    )
+
+
+def test_older_names_of_modules(tmp_path):
+    run_installed(
+        """
+        import torch
+        from torch._vmap_internals import _vmap
+        from torch.distributed._tensor.device_mesh import DeviceMesh
+        from torch.distributed._tensor.experimental import implicit_replication
+        from torch.distributed._tensor.placement_types import Shard
+        from torch.distributed.tensor.device_mesh import DeviceMesh as SameMesh
+
+        assert DeviceMesh is SameMesh is torch.distributed.DeviceMesh and Shard is torch.distributed.tensor.Shard
+        x = torch.arange(6.0).reshape(3, 2)
+        assert _vmap(torch.dot, (0, None))(x, x[1]).tolist() == [3.0, 13.0, 23.0]
+        """,
+        tmp_path,
+    )
+
+
 def test_types_of_sparse_tensors_can_be_annotated_with_and_are_refused():
     for name in "BFloat16 Byte Char Double Float Half Int Long Short".split():
         kind = getattr(tandem.sparse, f"{name}Tensor")
