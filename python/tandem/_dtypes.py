@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tandem import _C
 
@@ -108,6 +108,15 @@ _FORMATS = {
 _PARTS = {_C.complex32: _C.float16, _C.complex64: _C.float32, _C.complex128: _C.float64}
 
 
+# The types of Python that stand for dtypes.
+_OF_PYTHON = {float: _C.float64, int: _C.int64, bool: _C.bool, complex: _C.complex128}
+
+
+def dtype_of(value: Any) -> Any:
+    """The dtype that a type of Python stands for; anything else as it is."""
+    return _OF_PYTHON.get(value, value) if isinstance(value, type) else value
+
+
 class finfo:
     """Limits of a floating-point dtype (of the default dtype when none is given).
 
@@ -117,8 +126,8 @@ class finfo:
         1.1920928955078125e-07
     """
 
-    def __init__(self, dtype: _C.dtype | None = None):
-        dtype = _C.get_default_dtype() if dtype is None else dtype
+    def __init__(self, dtype: _C.dtype | type | None = None):
+        dtype = _C.get_default_dtype() if dtype is None else dtype_of(dtype)
         if dtype not in _FORMATS:
             raise TypeError(f"finfo() requires a floating point input type. Use iinfo to handle '{dtype}'")
         f = _FORMATS[dtype]
@@ -156,7 +165,10 @@ class iinfo:
         -128
     """
 
-    def __init__(self, dtype: _C.dtype):
+    def __init__(self, dtype: _C.dtype | type):
+        dtype = dtype_of(dtype)
+        if not isinstance(dtype, _C.dtype):
+            raise TypeError(f"iinfo(): argument 'type' must be tandem.dtype, not {type(dtype).__name__}")
         if dtype.is_floating_point or dtype.is_complex or dtype is _C.bool:
             raise TypeError(f"iinfo() requires an integer input type. Use finfo to handle '{dtype}'")
         self.dtype = str(dtype).rpartition(".")[2]

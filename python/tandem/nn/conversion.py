@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import tandem
 from tandem import __future__
+from tandem._dtypes import dtype_of
 from tandem.nn.parameter import Parameter, is_lazy
 from tandem.types import Device
 
@@ -36,7 +37,7 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
                 raise TypeError(f"to() received an invalid combination of arguments: a bool as number {i + 1}")
         elif isinstance(arg, tandem.Tensor):
             device, dtype = arg.device, arg.dtype
-        elif isinstance(arg, tandem.dtype):
+        elif isinstance(arg, tandem.dtype) or arg in (float, int, bool, complex):
             dtype = arg
         elif isinstance(arg, (str, int, tandem.device)):
             device = arg
@@ -44,6 +45,7 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
             raise TypeError(f"to() received an invalid argument of type {type_name(arg)}")
     if isinstance(device, str):
         device = tandem.device(device)
+    dtype = dtype_of(dtype)
     return device, dtype, late, memory_format
 
 

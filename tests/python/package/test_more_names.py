@@ -503,3 +503,20 @@ def test_what_can_be_compared():
     assert tandem.isclose(large, large + 1).tolist() == [True, True]
     make = functools.partial(tandem.testing.make_tensor, dtype=tandem.float64, device="cpu")
     assert make((2,), low=-(2**1030), high=2**1030).isfinite().all()
+
+
+def test_types_of_python_stand_for_dtypes():
+    limits = tandem.finfo(float), tandem.finfo(complex), tandem.iinfo(int)
+    assert limits == (tandem.finfo(tandem.float64), tandem.finfo(tandem.complex128), tandem.iinfo(tandem.int64))
+    for wrong in (int, bool, str):
+        with pytest.raises(TypeError, match="finfo"):
+            tandem.finfo(wrong)
+    for wrong in (float, bool, str, 3):
+        with pytest.raises(TypeError, match="iinfo"):
+            tandem.iinfo(wrong)
+    for arguments in ((float,), ("cpu", float)):
+        assert tandem.nn.Linear(1, 1).to(*arguments).weight.dtype is tandem.float64
+    assert tandem.nn.Linear(1, 1).to(dtype=float).weight.dtype is tandem.float64
+    for wrong in (int, bool):
+        with pytest.raises(TypeError, match="only accepts floating point"):
+            tandem.nn.Linear(1, 1).to(wrong)
