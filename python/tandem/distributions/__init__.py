@@ -23,4 +23,10 @@ from tandem.distributions.relaxed import *  # noqa: F403
 from tandem.distributions.transformed_distribution import *  # noqa: F403
 from tandem.distributions.transforms import *  # noqa: F403
 
+# The classes and functions, not the modules.
+globals()["__all__"] = sorted(
+    {name for name, value in globals().items() if isinstance(value, type) and name != "LogitRelaxedBernoulli"}
+    | {"biject_to", "identity_transform", "kl_divergence", "register_kl", "transform_to"}
+)
+
 _missing.explain_missing_names()

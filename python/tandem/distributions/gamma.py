@@ -1,4 +1,4 @@
-"""Gamma and what is made of it: Exponential, Chi2, Beta, Dirichlet, StudentT.
+"""Gamma and what is made of it: Exponential, Chi2, Beta, Dirichlet, InverseGamma, StudentT.
 
 Draws keep the gradients of their parameters (implicit reparameterisation, Figurnov et al. 2018).
 """
@@ -20,6 +20,8 @@ from tandem.distributions.distribution import (
     broadcast_all,
     open_uniform,
 )
+from tandem.distributions.transformed_distribution import TransformedDistribution
+from tandem.distributions.transforms import PowerTransform
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -155,7 +157,7 @@ class Chi2(Gamma):
         return self.concentration * 2
 
 
-class InverseGamma(Distribution):
+class InverseGamma(TransformedDistribution):
     """InverseGamma(concentration, rate): 1 / x of a Gamma(concentration, rate), both > 0.
 
     The mean is rate / (concentration - 1), infinite for concentrations up to 1.
@@ -169,11 +171,21 @@ class InverseGamma(Distribution):
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive
     has_rsample = True
-    _event_dims = {"concentration": 0, "rate": 0}
+    base_dist: Gamma
 
     def __init__(self, concentration: Number, rate: Number, validate_args: bool | None = None):
-        self.concentration, self.rate = broadcast_all(concentration, rate)
-        super().__init__(self.concentration.size(), validate_args=validate_args)
+        base = Gamma(concentration, rate, validate_args=validate_args)
+        super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
+
+    @property
+    def concentration(self) -> Tensor:
+        """The concentration of the Gamma distribution."""
+        return self.base_dist.concentration
+
+    @property
+    def rate(self) -> Tensor:
+        """The rate of the Gamma distribution."""
+        return self.base_dist.rate
 
     @property
     def mean(self) -> Tensor:
@@ -189,12 +201,11 @@ class InverseGamma(Distribution):
         return tandem.where(a > 2, self.rate.square() / ((a - 1).square() * (a - 2)), math.inf)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return Gamma(self.concentration, self.rate, validate_args=False).rsample(sample_shape).reciprocal()
+        return self.base_dist.rsample(sample_shape).reciprocal()
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        base = Gamma(self.concentration, self.rate, validate_args=False)
-        return base.log_prob(value.reciprocal()) - 2 * value.log()
+        return self.base_dist.log_prob(value.reciprocal()) - 2 * value.log()
 
     def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -46,11 +46,12 @@ class Independent(Distribution):
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        new = super().expand(batch_shape, _instance)
+        new = self._get_checked_instance(type(self), _instance)
         inner = self.event_shape[: self.reinterpreted_batch_ndims]
+        # Before the rest, which classes and patches may pass on to the base.
         new.base_dist = self.base_dist.expand(Size(batch_shape) + inner)
         new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        return new
+        return super().expand(batch_shape, new)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]

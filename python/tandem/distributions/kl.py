@@ -185,7 +185,7 @@ def _normal(p: Any, q: Any) -> Tensor:
 @register_kl(HalfNormal, HalfNormal)
 @register_kl(HalfCauchy, HalfCauchy)
 def _half(p: Any, q: Any) -> Tensor:
-    return kl_divergence(p._base, q._base)
+    return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(InverseGamma, InverseGamma)

@@ -18,7 +18,7 @@ from tandem.distributions.distribution import (
     open_uniform,
 )
 from tandem.distributions.transformed_distribution import TransformedDistribution
-from tandem.distributions.transforms import ExpTransform
+from tandem.distributions.transforms import AbsTransform, ExpTransform
 
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "HalfNormal", "Laplace", "LogNormal", "Normal", "Uniform"]
 
@@ -246,43 +246,44 @@ class Gumbel(_LocationScale):
         return self.scale.log() + (1 + EULER)
 
 
-class _Half(Distribution):
+class _Half(TransformedDistribution):
     """The absolute value of a distribution around 0."""
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
-    _event_dims = {"scale": 0}
+    base_dist: _LocationScale
     _whole: type[_LocationScale]
 
     def __init__(self, scale: Number, validate_args: bool | None = None):
-        (self.scale,) = broadcast_all(scale)
-        super().__init__(self.scale.size(), validate_args=validate_args)
+        whole = self._whole(0, scale, validate_args=False)
+        super().__init__(whole, AbsTransform(), validate_args=validate_args)
 
     @property
-    def _base(self) -> Any:
-        return self._whole(tandem.zeros_like(self.scale), self.scale, validate_args=False)
+    def scale(self) -> Tensor:
+        """The scale of the distribution around 0."""
+        return self.base_dist.scale
 
     @property
     def mode(self) -> Tensor:
         return tandem.zeros_like(self.scale)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self._base.rsample(sample_shape).abs()
+        return self.base_dist.rsample(sample_shape).abs()
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        return tandem.where(value >= 0, self._base.log_prob(value) + math.log(2), -math.inf)
+        return tandem.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        return 2 * self._base.cdf(value) - 1
+        return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self._base.icdf((value + 1) / 2)
+        return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:
-        return self._base.entropy() - math.log(2)
+        return self.base_dist.entropy() - math.log(2)
 
 
 class HalfNormal(_Half):

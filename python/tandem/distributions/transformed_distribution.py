@@ -67,13 +67,13 @@ class TransformedDistribution(Distribution):
         super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        new = super().expand(batch_shape, _instance)
+        new = self._get_checked_instance(type(self), _instance)
         new.transforms = self.transforms
         shape: Sequence[int] = Size(batch_shape) + self.event_shape
         for t in reversed(self.transforms):
             shape = t.inverse_shape(shape)
         new.base_dist = self.base_dist.expand(Size(shape)[: len(shape) - len(self.base_dist.event_shape)])
-        return new
+        return super().expand(batch_shape, new)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]

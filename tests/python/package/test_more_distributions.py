@@ -359,3 +359,37 @@ def test_the_inverse_of_the_inverse_is_the_transform_itself(make):
     copied = copy.deepcopy(transform)
     assert copied.inv is not inverse and copied.inv.inv is copied
     assert pickle.loads(pickle.dumps(transform))(tandem.tensor(0.5)).item() == transform(tandem.tensor(0.5)).item()
+
+
+@pytest.mark.parametrize("kind", [D.HalfNormal, D.HalfCauchy, D.InverseGamma])
+def test_transformed_distributions_have_a_base_and_transforms(kind):
+    scale = tandem.tensor([0.5, 2.0])
+    d = kind(*[scale] * len(kind.arg_constraints))
+    values = tandem.tensor([0.3, 1.7])
+    wide = d.expand((3, 2))
+    assert isinstance(d, D.TransformedDistribution) and wide.base_dist.batch_shape == (3, 2)
+    assert all(getattr(wide, name).shape == (3, 2) for name in kind.arg_constraints) and wide.has_rsample
+    assert tandem.equal(wide.log_prob(values), d.log_prob(values).expand(3, 2))
+    through = D.TransformedDistribution(d.base_dist, d.transforms)
+    tandem.manual_seed(0)
+    draws = d.sample((5,))
+    tandem.manual_seed(0)
+    tandem.testing.assert_close(through.sample((5,)), draws)
+    if kind is D.InverseGamma:
+        tandem.testing.assert_close(through.log_prob(draws), d.log_prob(draws))
+    with pytest.raises(ValueError, match="to satisfy the constraint"):
+        kind(*[-scale] * len(kind.arg_constraints))
+
+
+def test_a_base_is_expanded_before_what_may_ask_for_it(monkeypatch):
+    """As patches of the class do, which pass flags on to the base."""
+    for kind in (D.Independent, D.TransformedDistribution):
+        passed_on = property(lambda self: True, lambda self, value: setattr(self.base_dist, "passed", value))
+        monkeypatch.setattr(kind, "_validate_args", passed_on, raising=False)
+        d = kind(D.Normal(tandem.zeros(2), 1.0), 1 if kind is D.Independent else [D.ExpTransform()])
+        assert d.expand((3, *d.batch_shape)).base_dist.batch_shape == (3, 2)
+
+
+def test_names_of_the_package():
+    assert len(D.__all__) == 67 and all(hasattr(D, name) for name in D.__all__)
+    assert {"Normal", "ExpTransform", "kl_divergence", "biject_to"} <= set(D.__all__) and "constraints" not in D.__all__
