@@ -229,9 +229,9 @@ Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<std::stri
   return distancesOf(x, y, p, acrossRows(y.size(-2), y.size(-1)));
 }
 
-Tensor normalize(const Tensor& x, double p, std::int64_t dim, double eps) {
+Tensor normalize(const Tensor& x, double p, DimsRef dim, double eps) {
   FusedScope fused(x);
-  return div(x, clamp_min(norm(x, p, Dims{dim}, true), Operand(eps)));
+  return div(x, clamp_min(norm(x, p, Dims(dim), true), Operand(eps)));
 }
 
 Tensor renorm(const Tensor& x, double p, std::int64_t dim, double most) {

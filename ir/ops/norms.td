@@ -154,7 +154,7 @@ def : Composite<"nuclear_norm_dims", "Tensor input, int[2] dim, bool keepdim=Fal
   let samples = "none";
 }
 
-def : Composite<"normalize", "Tensor input, float p=2.0, int dim=1, float eps=1e-12"> {
+def : Composite<"normalize", "Tensor input, float p=2.0, int[] dim=[1], float eps=1e-12"> {
   let gpuMixedPrecision = "Float32";
   let forms = ["nn"];
   let summary = "input / max(p-norm along dim, eps).";

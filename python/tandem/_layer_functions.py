@@ -190,7 +190,9 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
         return v.norm(pow)
     if not 0 <= dim < v.dim():
         raise IndexError(f"norm_except_dim: dim {dim} of a tensor of shape {list(v.shape)}")
-    return v.norm(pow, [i for i in range(v.dim()) if i != dim], keepdim=True)
+    # Of one dim that are the magnitudes: an empty list of dims would mean all of them.
+    size = [n if i == dim else 1 for i, n in enumerate(v.shape)]
+    return v.movedim(dim, 0).reshape(v.shape[dim], -1).norm(pow, 1).view(size)
 
 
 # ---- tables

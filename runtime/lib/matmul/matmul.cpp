@@ -18,6 +18,7 @@ namespace {
 
 // Small products of a batch are put together into tiles of about this many multiply-adds.
 constexpr std::int64_t kGroupWork = std::int64_t{1} << 20;
+constexpr std::int64_t kLeastWork = 512;  // of a product, whatever its size
 // Products up to here go side by side where there are as many for every thread.
 constexpr std::int64_t kSideWork = std::int64_t{1} << 25;
 
@@ -67,12 +68,12 @@ void products(const ArrayView& a, const ArrayView& b, const ArrayView& c, OneFn 
     for (std::int64_t i = begin; i < end; ++i, at.next()) one(s, a, b, c, {at.offset[0], at.offset[1], i * s.m * s.n});
   };
   // Few large products share the pool within each, many go side by side. Which never matters to the bits.
-  std::int64_t work = std::max<std::int64_t>(1, s.m * s.n * s.k);
+  const std::int64_t work = std::max(kLeastWork, s.m * s.n * s.k);
   const bool even = batch % numThreads() == 0 && work <= kSideWork;
   if (batch < 2 * numThreads() && work > kGroupWork && !even)
     run(0, batch);
   else
-    parallelFor(batch, std::max<std::int64_t>(1, kGroupWork / work), run);
+    parallelFor(batch, std::max(kGroupWork / work, std::int64_t{1}), run);
 }
 
 // ---- half types: what differs between the two is how elements are widened and rounded

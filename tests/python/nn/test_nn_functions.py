@@ -361,6 +361,7 @@ def test_norms():
     close(layer.eval()(tensor(x)), (x - 0.1 * mean[:, None]) / np.sqrt(layer.running_var.numpy()[:, None] + 1e-5))
     norm = np.abs(x[0]).sum(0, keepdims=True)
     close(F.normalize(tensor(x[0]), p=1.0, dim=0), x[0] / norm)
+    assert F.normalize(tandem.ones(2, 3, 4), dim=(-2, -1)).allclose(tandem.full((2, 3, 4), 12**-0.5))
     zero = tensor(np.zeros(3), grad=True)
     (grad,) = tandem.autograd.grad(F.normalize(zero, dim=0).sum(), zero)
     assert np.isfinite(grad.numpy()).all()

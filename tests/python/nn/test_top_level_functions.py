@@ -128,6 +128,7 @@ def test_native_normalisation():
     for dim, dims in ((0, (1, 2)), (1, (0, 2)), (2, (0, 1))):
         assert tandem.norm_except_dim(x, 2, dim).allclose(x.norm(2, dims, keepdim=True))
     assert tandem.norm_except_dim(x, 1, -1).allclose(x.abs().sum())
+    assert tandem.norm_except_dim(tandem.tensor([3.0, -4.0])).tolist() == [3.0, 4.0]
     with pytest.raises(IndexError, match=r"dim 3 of a tensor of shape \[2, 3, 4\]"):
         tandem.norm_except_dim(x, 2, 3)
 
