@@ -410,8 +410,8 @@ ELSEWHERE = """
     identity cast add sub mul div rem fma neg abs floor ceil trunc round frac and_ or_ xor_ not_ lt le gt ge eq ne
     to_bool logical_not isnan isinf isfinite signbit select maximum minimum fmax fmin sign relu clamp remainder
     trunc_divide floor_divide arange_value shift_left shift_right uniform normal random_integer cbrt elu
-    logaddexp3 logaddexp3_share gelu_slope exp_below
-    frexp_mantissa frexp_exponent nextafter is_tiny product_of_tiny
+    logaddexp3 logaddexp3_share gelu_slope exp_below is_tiny product_of_tiny
+    frexp_mantissa frexp_exponent nextafter
 """.split()
 
 
