@@ -93,15 +93,17 @@ TEST(GemmGroups, Products) {
   const std::int64_t sizes[][3] = {{8, 9, 64},      {33, 40, 31},   {17, 18, 33},   {300, 70, 129}, {257, 65, 1},
                                    {129, 520, 300}, {40, 33, 1024}, {513, 31, 290}, {8, 300, 96},   {30, 129, 320}};
   for (const auto& [m, n, k] : sizes)
-    for (const int layout : {0, 1, 2, 3})
+    for (const int layout : {0, 1, 2, 3, 4, 5})
       for (const float size : {1.0F, 1e-19F, 0.0F}) {
         ASSERT_TRUE(isInGroups(m, n, k));
         const bool turnA = (layout & 1) != 0, turnB = (layout & 2) != 0;
         Elements a = random(static_cast<std::size_t>(m * k), size == 0 ? 1 : size, generator);
         const Elements b = random(static_cast<std::size_t>(k * n), size == 0 ? 1 : size, generator);
         if (size == 0) a[a.size() / 2] = toBFloat16(3e-38F);
-        const Matrix<BFloat16> x{a.data(), turnA ? 1 : k, turnA ? m : 1};
-        const Matrix<BFloat16> y{b.data(), turnB ? 1 : n, turnB ? k : 1};
+        Matrix<BFloat16> x{a.data(), turnA ? 1 : k, turnA ? m : 1};
+        Matrix<BFloat16> y{b.data(), turnB ? 1 : n, turnB ? k : 1};
+        if (layout == 4) x = {a.data(), 1, 1}, y = {b.data(), 1, 1};  // as the windows of a row
+        if (layout == 5) x = {a.data(), 0, 1}, y = {b.data(), 1, 0};  // one row, and one column, again and again
         std::vector<float> expected(static_cast<std::size_t>(m * n));
         for (std::int64_t i = 0; i < m; ++i)
           for (std::int64_t j = 0; j < n; ++j)

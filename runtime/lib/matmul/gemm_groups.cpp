@@ -2,7 +2,6 @@
 #include "runtime/lib/matmul/gemm_groups.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <immintrin.h>
 #include <utility>
@@ -53,12 +52,17 @@ int exponentOf(std::int64_t rows, std::int64_t columns, const BFloat16* from, st
   return std::min((*std::min_element(all, all + 16) + 1) >> 7, kNoExponent);
 }
 
+/// Do the elements of a word lie side by side, as words do? Of a matrix whose rows overlap they may, too, in both ways.
+bool hasPairs(const Matrix<BFloat16>& b) {
+  return b.rowStride == 1 && b.columnStride % 2 == 0 && reinterpret_cast<std::uintptr_t>(b.data) % sizeof(Pair) == 0;
+}
+
 /// The panel of b from column j on.
 void packPanel(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::int64_t columns, Pair* to) {
-  const std::int64_t words = (k + kGroup - 1) / kGroup * kGroup / 2;
+  const std::int64_t words = ceilDiv(k, kGroup) * kGroup / 2;
   std::int64_t p = 0;  // words of a column that are done
-  if (b.rowStride == 1) {
-    // Pairs lie side by side: the words of columns are transposed.
+  if (hasPairs(b)) {
+    // The words of columns are transposed.
     if (columns < kGroupColumns) std::memset(to, 0, static_cast<std::size_t>(words * kGroupColumns) * sizeof(Pair));
     p = k / 2;
     const auto* from = reinterpret_cast<const float*>(b.data + j * b.columnStride);
@@ -134,9 +138,7 @@ class GroupsProduct {
     const bool copyA = a_.columnStride != 1 || k_ % kGroup != 0 ||
                        (kernels_.areTiles() && m_ > kGroup && panels_ > 1 && collide(a_.rowStride));
     const std::int64_t lda = groups_ * kGroup + (collide(groups_ * kGroup) ? kGroup : 0);
-    const bool isPaired =
-        b_.rowStride == 1 && b_.columnStride % 2 == 0 && reinterpret_cast<std::uintptr_t>(b_.data) % sizeof(Pair) == 0;
-    const bool copyB = b_.columnStride != 1 && !isPaired;
+    const bool copyB = b_.columnStride != 1 && !hasPairs(b_);
     const Scratch<BFloat16> spaceA(copyA ? m_ * lda : 0);
     const Scratch<BFloat16> spaceB(copyB ? k_ * n_ : 0);
     if (copyA) a_ = denseRows(a_, m_, k_, spaceA.data(), lda);
