@@ -72,7 +72,6 @@ function(tandem_mlir_library target)
 endfunction()
 file(GLOB TANDEM_PASSES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ir/dialect/*.cpp ${CMAKE_SOURCE_DIR}/passes/*.cpp)
 file(GLOB_RECURSE TANDEM_CODEGEN CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/codegen/*.cpp)
-list(FILTER TANDEM_CODEGEN EXCLUDE REGEX "/nvrtc_process[.]cpp$")
 tandem_embed(tandem_codegen_texts codegen/cuda tandem::codegen::cuda ${CMAKE_SOURCE_DIR}/codegen/cuda/prelude.cu)
 set(TANDEM_CODEGEN_TEXTS ${TANDEM_GENERATED_DIR}/codegen/cuda/texts.cpp)
 set_source_files_properties(${TANDEM_CODEGEN_TEXTS} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
@@ -105,18 +104,6 @@ set_target_properties(tandem_compiler PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tandem
   LINK_DEPENDS ${CMAKE_BINARY_DIR}/compiler.map)
 install(TARGETS tandem_compiler LIBRARY DESTINATION tandem COMPONENT python)
-
-# What compiles texts for GPUs beside it, of which a process takes one at a time.
-add_executable(tandem_nvrtc ${CMAKE_SOURCE_DIR}/codegen/cuda/nvrtc_process.cpp
-  ${CMAKE_SOURCE_DIR}/codegen/cuda/nvrtc.cpp $<TARGET_OBJECTS:tandem_compiler_core>)
-target_link_libraries(tandem_nvrtc PRIVATE tandem_options ${CMAKE_DL_LIBS})
-target_link_options(tandem_nvrtc PRIVATE -Wl,--gc-sections -Wl,-s)
-add_dependencies(tandem_nvrtc tandem_generated)
-set_target_properties(tandem_nvrtc PROPERTIES
-  OUTPUT_NAME tandem-nvrtc
-  RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tandem)
-add_dependencies(tandem_compiler tandem_nvrtc)
-install(TARGETS tandem_nvrtc RUNTIME DESTINATION tandem COMPONENT python)
 
 if(TANDEM_TOOLS)
   add_executable(td-opt ${CMAKE_SOURCE_DIR}/tools/td-opt.cpp

@@ -107,7 +107,6 @@ prepare() {
   elif wheel=$(ls -t build/wheel/*"$version"*.whl 2>/dev/null | head -n 1) && [ -n "$wheel" ]; then
     rm -rf "$out/site"
     "$python" -m zipfile -e "$wheel" "$out/site" && package=$out/site
-    chmod +x "$out/site/tandem/tandem-nvrtc"  # which zipfile does not keep
   else
     JOBS=$jobs timeout 400 make build || return 1
     python=.venv/bin/python

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <dlfcn.h>
 #include <vector>
 
 #include "codegen/cuda/nvrtc_functions.h"
@@ -48,7 +47,6 @@ class Compilation {
 
   bool compile(const std::vector<std::string>& options) {
     std::vector<const char*> all;
-    all.reserve(options.size());
     for (const std::string& o : options) all.push_back(o.c_str());
     return nvrtc().compileProgram(program_, static_cast<int>(all.size()), all.data()) == 0;
   }
@@ -78,12 +76,6 @@ std::string nvrtcVersion() {
   return strcat(major, ".", minor);
 }
 
-std::string nvrtcPath() {
-  Dl_info info{};
-  if (!nvrtc().missing.empty() || dladdr(reinterpret_cast<const void*>(nvrtc().version), &info) == 0) return "";
-  return info.dli_fname;
-}
-
 // "Function properties for NAME", and behind it "0 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads".
 int Compiled::spilled(const std::string& function) const {
   const std::size_t from = log.find("Function properties for " + function + "\n");
@@ -94,7 +86,7 @@ int Compiled::spilled(const std::string& function) const {
   return bytes;
 }
 
-Compiled compileHere(const std::string& text, const std::string& name, const std::string& architecture) {
+Compiled compileCuda(const std::string& text, const std::string& name, const std::string& architecture) {
   if (!nvrtc().missing.empty())
     fail<Error>(
         "kernels for ", architecture, " are compiled by NVRTC, which cannot be opened (", nvrtc().missing,

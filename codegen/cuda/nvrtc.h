@@ -16,13 +16,9 @@ struct Compiled {
 };
 /// Compiles a text for an architecture, with what keeps the bits: no contraction, IEEE division and square root,
 /// nothing flushed to zero. InternalError with the log where it has errors; Error where there is no NVRTC, naming it
-/// and how to get it. Texts of several threads at once, by processes of `tandem-nvrtc` (nvrtc_processes.cpp).
+/// and how to get it.
 Compiled compileCuda(const std::string& text, const std::string& name, const std::string& architecture);
-/// The same in this process.
-Compiled compileHere(const std::string& text, const std::string& name, const std::string& architecture);
 /// `13.0`, or empty where there is none.
 std::string nvrtcVersion();
-/// The library's file, or empty where there is none.
-std::string nvrtcPath();
 
 }  // namespace tandem::codegen::cuda

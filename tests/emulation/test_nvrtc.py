@@ -168,6 +168,40 @@ def test_threads_compile_at_once(gpu):
         assert out.numpy() == k
 
 
+TOGETHER = """
+import ctypes, sys, tandem
+from stand_ins import NVRTC
+stub = ctypes.CDLL(NVRTC)
+x = tandem.ones(8, 40, device='cuda')
+def plan(x):
+    return x.softmax(0).sum(1), x.cumsum(0).amax(0), (x * 2).sum(0)
+program = tandem.compile(plan)
+stub.tandemCompileTogether(int(sys.argv[1]), int(sys.argv[2]))
+try:
+    program(x)
+except RuntimeError as e:
+    print(e)
+print(stub.tandemCompiledTogether())
+"""
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor compiles one text at a time")
+def test_the_kernels_of_a_plan_are_compiled_at_once():
+    """Two compilations wait for each other; were they made in turn, the first would be given up and the plan fail."""
+    libraries = {"TANDEM_CUDA_DRIVER": stand_ins.DRIVER, "TANDEM_NVRTC": stand_ins.NVRTC}
+    environment = {**os.environ, **libraries, "TANDEM_CACHE": "off"}
+
+    def run(count, seconds):
+        command = [sys.executable, "-c", TOGETHER, str(count), str(seconds)]
+        done = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout
+
+    assert int(run(2, 60)) >= 2
+    # That many never meet: the error is the compiler's.
+    assert "did not come" in run(1000, 0)
+
+
 # ---- the real NVRTC, which needs no GPU
 
 

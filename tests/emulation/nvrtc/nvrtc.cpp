@@ -5,6 +5,9 @@
 // in.
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -186,6 +189,45 @@ int compile(Program& program, const std::vector<std::string>& given) {
   return program.object.empty() ? kCompilation : kSuccess;
 }
 
+/// Compilations that are in flight, and how many are to wait for each other: what is compiled one after the other never
+/// meets.
+class Meeting {
+ public:
+  void call(int count, int seconds) {
+    const std::lock_guard lock(mutex_);
+    awaited_ = count;
+    seconds_ = seconds;
+    most_ = 0;
+  }
+  int most() {
+    const std::lock_guard lock(mutex_);
+    return most_;
+  }
+  /// False where the others did not come.
+  bool enter() {
+    std::unique_lock lock(mutex_);
+    most_ = std::max(most_, ++here_);
+    if (here_ >= awaited_) {
+      awaited_ = 0;
+      all_.notify_all();
+    }
+    return all_.wait_for(lock, std::chrono::seconds(seconds_), [&] { return awaited_ == 0; });
+  }
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    --here_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable all_;
+  int awaited_ = 0, seconds_ = 0, here_ = 0, most_ = 0;
+};
+Meeting& meeting() {
+  static auto* const one = new Meeting;
+  return *one;
+}
+
 /// What stands for PTX, which is text: the object in digits.
 std::string textOf(const std::string& object) {
   static constexpr char digits[] = "0123456789abcdef";
@@ -266,8 +308,18 @@ int nvrtcDestroyProgram(Program** program) {
 
 int nvrtcCompileProgram(Program* program, int count, const char* const* options) {
   if (program == nullptr) return tandem::emulation::kInvalidProgram;
-  return tandem::emulation::compile(*program, std::vector<std::string>(options, options + count));
+  const bool met = tandem::emulation::meeting().enter();
+  const int result = met ? tandem::emulation::compile(*program, std::vector<std::string>(options, options + count))
+                         : tandem::emulation::kCompilation;
+  if (!met) program->log = "the compilations that this one was to meet did not come\n";
+  tandem::emulation::meeting().leave();
+  return result;
 }
+
+/// Of no NVRTC: the next compilations wait until `count` of them are in flight, so many seconds at most. The second is
+/// the most that were at once since then.
+void tandemCompileTogether(int count, int seconds) { tandem::emulation::meeting().call(count, seconds); }
+int tandemCompiledTogether() { return tandem::emulation::meeting().most(); }
 
 int nvrtcGetProgramLogSize(Program* program, std::size_t* size) {
   return program == nullptr ? tandem::emulation::kInvalidProgram : tandem::emulation::textSize(program->log, size);
