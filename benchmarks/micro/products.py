@@ -1,4 +1,4 @@
-"""Matrix products by shape and layout, eager: large, thin, batched, and of vectors."""
+"""Matrix products by shape and layout, eager: large, thin, batched, and of vectors; some of them in bfloat16."""
 
 from compare.timing import seconds_per_call
 
@@ -18,10 +18,12 @@ SHAPES = {
     "heads": (64, 64, 64, 128, "b"),
     "query": (1, 64, 64, 512, "b"),
 }
+HALVES = ("square", "square_b", "weight", "step", "batch", "heads")
 ROWS = {
     row: (f"{f'{batch} × ' if batch else ''}{m}×{k} @ {k}×{n}" + (f", {of} transposed" if of else ""), "us")
     for row, (m, n, k, batch, of) in SHAPES.items()
 }
+ROWS |= {f"{row}_bfloat16": (f"{ROWS[row][0]}, bfloat16", "us") for row in HALVES}
 
 
 def torch_like(T):
@@ -34,3 +36,6 @@ def torch_like(T):
     for row, (m, n, k, batch, of) in SHAPES.items():
         a, b = operand(m, k, batch, "a" in of), operand(k, n, batch, "b" in of)
         yield row, "eager", seconds_per_call(lambda a=a, b=b: a @ b)
+        if row in HALVES:
+            a, b = a.bfloat16(), b.bfloat16()
+            yield f"{row}_bfloat16", "eager", seconds_per_call(lambda a=a, b=b: a @ b)
