@@ -37,7 +37,7 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
                 raise TypeError(f"to() received an invalid combination of arguments: a bool as number {i + 1}")
         elif isinstance(arg, tandem.Tensor):
             device, dtype = arg.device, arg.dtype
-        elif isinstance(arg, tandem.dtype) or arg in (float, int, bool, complex):
+        elif isinstance(dtype_of(arg), tandem.dtype):
             dtype = arg
         elif isinstance(arg, (str, int, tandem.device)):
             device = arg

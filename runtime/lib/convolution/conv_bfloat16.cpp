@@ -13,6 +13,7 @@
 #include "runtime/lib/convolution/convolution.h"
 #include "runtime/lib/convolution/windows.h"
 #include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/matmul/gemm_kernel.h"
 #include "runtime/lib/strided.h"
 
 #pragma GCC target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq,avx512bf16")

@@ -1,8 +1,6 @@
 // Products of bfloat16 in groups (gemm_groups.h) by AMX: tiles of 16 rows of 64 bytes, of which two of a and two of b
 // make four of c.
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <immintrin.h>
 
@@ -17,7 +15,6 @@ namespace {
 
 constexpr std::int64_t kRows = 32;  // of a tile of c: of two tiles of the processor
 constexpr std::int64_t kHalf = 16;
-constexpr std::int64_t kNearGroups = 8;  // whose rows and columns lie in the first-level cache
 
 /// What the processor is told about its tiles.
 struct alignas(64) Configuration {
@@ -60,33 +57,18 @@ void tile(std::int64_t groups, const BFloat16* a, std::int64_t lda, const std::u
   _tile_stored(3, c + kHalf * ldc + kHalf, resultBytes);
 }
 
-/// The order of sums, on this processor: numbers of which every order has a sum of its own.
+/// Of numbers of which every order has a sum of its own: the sums that float32 gives.
 bool addsInOrder() {
   constexpr std::int64_t k = 2 * kGroup;
   alignas(64) BFloat16 a[kRows * k];
   alignas(64) std::uint32_t panel[k / 2 * kGroupColumns];
-  alignas(64) float c[kRows * kGroupColumns];
+  float sums[kRows * kGroupColumns], expected[kRows * kGroupColumns];
   for (std::int64_t i = 0; i < kRows * k; ++i) a[i].bits = static_cast<std::uint16_t>(0x3f80 + i * 37 % 509);
   for (std::int64_t i = 0; i < k / 2 * kGroupColumns; ++i)
     panel[i] = static_cast<std::uint32_t>((0x3f81 + i * 41 % 503) << 16 | (0xbf83 - i * 43 % 499));
-  const GroupTile product{kRows, k / kGroup, a, k, panel, 1, 0, c, kGroupColumns};
-  groupTile(product);
-  for (std::int64_t i = 0; i < kRows; ++i)
-    for (std::int64_t j = 0; j < kGroupColumns; ++j) {
-      float sum = 0;
-      for (std::int64_t g = 0; g < k; g += kGroup) {
-        float even = 0;
-        float odd = 0;
-        for (std::int64_t p = g; p < g + kGroup; p += 2) {
-          const std::uint32_t pair = panel[p / 2 * kGroupColumns + j];
-          even = std::fma(toFloat(a[i * k + p]), std::bit_cast<float>(pair << 16), even);
-          odd = std::fma(toFloat(a[i * k + p + 1]), std::bit_cast<float>(pair & 0xffff0000U), odd);
-        }
-        sum += even + odd;
-      }
-      if (c[i * kGroupColumns + j] != sum) return false;
-    }
-  return true;
+  groupTile({kRows, k / kGroup, a, k, panel, 1, 0, sums, kGroupColumns});
+  avx512::groupTile({kRows, k / kGroup, a, k, panel, 1, 0, expected, kGroupColumns});
+  return std::ranges::equal(sums, expected);
 }
 
 }  // namespace

@@ -152,15 +152,6 @@ void narrowPanel(const float* sums, std::int64_t ld, std::int64_t rows, std::int
   }
 }
 
-/// The matrix itself, or a copy with dense rows.
-Matrix<BFloat16> denseRows(const Matrix<BFloat16>& x, std::int64_t rows, std::int64_t columns,
-                           const Scratch<BFloat16>& copy) {
-  const Dims shape{rows, columns};
-  copyArray({const_cast<BFloat16*>(x.data), DType::BFloat16, shape, {x.rowStride, x.columnStride}},
-            {copy.data(), DType::BFloat16, shape, {columns, 1}});
-  return {copy.data(), columns, 1};
-}
-
 }  // namespace
 
 bool pairsInOrder() {
@@ -191,8 +182,8 @@ bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> 
   const bool copyB = b.columnStride != 1 && (b.rowStride != 1 || b.columnStride % 2 != 0);
   Scratch<BFloat16> spaceA(copyA ? m * k : 0);
   Scratch<BFloat16> spaceB(copyB ? k * n : 0);
-  if (copyA) a = denseRows(a, m, k, spaceA);
-  if (copyB) b = denseRows(b, k, n, spaceB);
+  if (copyA) a = denseRows(a, m, k, spaceA.data(), k);
+  if (copyB) b = denseRows(b, k, n, spaceB.data(), n);
 
   const std::int64_t pairs = (k + 1) / 2;
   // Short rows that lie one behind the other are packed as one.

@@ -31,9 +31,6 @@ constexpr std::int64_t kTilePanels = 8;
 constexpr std::int64_t kFewGroups = 8;  // whose tiles wait for their results
 constexpr std::int64_t kNearWords = 96 * 1024;
 constexpr std::int64_t kMinTileWork = std::int64_t{1} << 22;
-// Two exponents, as stored, whose sum is at least this belong to products of which no sum but zero is subnormal: all
-// are multiples of 2^(sum - 2 * 127 - 2 * 7).
-constexpr int kSafeExponents = 2 * 127 + 2 * 7 - 126;
 constexpr int kNoExponent = 255;
 
 __m256i load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
@@ -89,18 +86,7 @@ void packPanel(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::i
   }
 }
 
-/// A copy with dense rows, zeros behind the last element up to whole groups.
-Matrix<BFloat16> denseRows(const Matrix<BFloat16>& x, std::int64_t rows, std::int64_t columns, BFloat16* to,
-                           std::int64_t ld) {
-  const Dims shape{rows, columns};
-  copyArray({const_cast<BFloat16*>(x.data), DType::BFloat16, shape, {x.rowStride, x.columnStride}},
-            {to, DType::BFloat16, shape, {ld, 1}});
-  if (ld > columns)
-    for (std::int64_t i = 0; i < rows; ++i) std::fill(to + i * ld + columns, to + (i + 1) * ld, BFloat16{});
-  return {to, ld, 1};
-}
-
-/// Chooses the kernel.
+/// What this processor takes for tiles, and for those in which a sum could be subnormal.
 struct Kernels {
   GroupTileFn exact = hasAvx512() ? avx512::groupTile : avx2::groupTile;
   GroupTileFn fast = amx::hasOrderedTiles() ? amx::groupTile : multipliesPairs() ? avx512::pairsGroupTile : exact;
@@ -248,6 +234,16 @@ class GroupsProduct {
 };
 
 }  // namespace
+
+Matrix<BFloat16> denseRows(const Matrix<BFloat16>& x, std::int64_t rows, std::int64_t columns, BFloat16* to,
+                           std::int64_t ld) {
+  const Dims shape{rows, columns};
+  copyArray({const_cast<BFloat16*>(x.data), DType::BFloat16, shape, {x.rowStride, x.columnStride}},
+            {to, DType::BFloat16, shape, {ld, 1}});
+  if (ld > columns)
+    for (std::int64_t i = 0; i < rows; ++i) std::fill(to + i * ld + columns, to + (i + 1) * ld, BFloat16{});
+  return {to, ld, 1};
+}
 
 bool isInGroups(std::int64_t m, std::int64_t n, std::int64_t k) {
   return std::min(m, n) >= kLeastSide && !isSmallGemm(m, n, k) && !isCut(m, n, k);

@@ -6,7 +6,7 @@
 //
 //   tiles         AMX: a group is one instruction
 //   pairs         AVX-512's instruction for pairs, where it is twice as fast as float32 (gemm_bfloat16.cpp)
-//   float32       AVX-512 or AVX2 (gemm_body.h)
+//   float32       AVX-512 or AVX2 (groups_body.h)
 //
 // The first two take subnormal numbers for zeros: parts of a product in which one could appear go by the third.
 #pragma once
@@ -14,11 +14,13 @@
 #include <cstdint>
 
 #include "runtime/lib/half.h"
+#include "runtime/lib/matmul/gemm.h"
 
 namespace tandem::lib {
 
 inline constexpr std::int64_t kGroup = 32;
 inline constexpr std::int64_t kGroupColumns = 32;  // of a panel of b
+inline constexpr std::int64_t kNearGroups = 8;     // whose part of a panel stays in the first-level cache
 
 /// A part of such a product: c[rows][count * kGroupColumns], rows `ldc` apart, of `groups` groups. Row i of a has its
 /// elements at `a + i * lda`, with zeros behind the last of k. Of b there are `count` panels, each row by row of pairs:
@@ -34,6 +36,10 @@ struct GroupTile {
   std::int64_t ldc;
 };
 using GroupTileFn = void (*)(const GroupTile& t);
+
+/// A copy to `to` with dense rows, `ld` apart, of zeros behind the last element.
+Matrix<BFloat16> denseRows(const Matrix<BFloat16>& x, std::int64_t rows, std::int64_t columns, BFloat16* to,
+                           std::int64_t ld);
 
 namespace avx2 {
 void groupTile(const GroupTile& t);

@@ -41,8 +41,6 @@ template <class K, class Element = typename K::Element>
   }
 }
 
-constexpr std::int64_t kNearGroups = 8;  // whose panel lies in the first-level cache
-
 template <class K>
 void chainsOfGroups(const GroupTile& t) {
   using Element = typename K::Element;

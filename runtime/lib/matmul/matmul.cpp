@@ -28,12 +28,13 @@ Matrix<T> lastMatrix(const ArrayView& x) {
   return {x.as<T>(), x.strides[r - 2], x.strides[r - 1]};
 }
 
-/// The sizes of a product, and one of a batch: operands begin so many elements behind those of the first.
+/// The sizes of a product.
 struct Sizes {
   std::int64_t m, n, k;
   explicit Sizes(const ArrayView& a, const ArrayView& b)
       : m(a.shape[a.shape.size() - 2]), n(b.shape.back()), k(a.shape.back()) {}
 };
+/// Where one of a batch lies: so many elements behind the first.
 struct Place {
   std::int64_t a, b, c;
 };

@@ -3,10 +3,6 @@
 
 using Pair = std::uint32_t;  // elements 2p, in the upper half, and 2p + 1
 
-// Two exponents, as stored, whose sum is at least this belong to products of which no sum but zero is subnormal: all
-// are multiples of 2^(sum - 2 * 127 - 2 * 7).
-constexpr int kSafeExponents = 2 * 127 + 2 * 7 - 126;
-
 // The forms without masks draw false warnings from GCC 12.
 constexpr __mmask16 kAll = 0xffff;
 __m512i exchanged(__m512i pairs) { return _mm512_maskz_rol_epi32(kAll, pairs, 16); }
