@@ -16,9 +16,10 @@ target_compile_options(tandem_fuzzed PRIVATE -w -march=x86-64-v3
 add_dependencies(tandem_fuzzed tandem_generated)
 # Clang ignores the pragmas that say which instructions a file may use.
 file(GLOB_RECURSE TANDEM_AVX512 CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/*_avx512.cpp
-  ${CMAKE_SOURCE_DIR}/runtime/lib/matmul/gemm_bfloat16.cpp
-  ${CMAKE_SOURCE_DIR}/runtime/lib/convolution/conv_bfloat16.cpp)
+  ${CMAKE_SOURCE_DIR}/runtime/lib/matmul/gemm_pairs.cpp)
 set_source_files_properties(${TANDEM_AVX512} PROPERTIES COMPILE_OPTIONS "-march=x86-64-v4;-mavx512bf16")
+set_source_files_properties(${CMAKE_SOURCE_DIR}/runtime/lib/matmul/gemm_amx.cpp PROPERTIES
+  COMPILE_OPTIONS "-mamx-tile;-mamx-bf16")
 foreach(name file manifest)
   add_executable(fuzz_${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_${name}.cpp $<TARGET_OBJECTS:tandem_fuzzed>)
   add_dependencies(fuzz_${name} tandem_generated)

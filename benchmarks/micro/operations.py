@@ -99,6 +99,7 @@ def calls(T, size):
     query = T.rand(*size.query)
     sorted_row = T.sort(v)[0]
     outer = x.view(-1)[: size.square]
+    half_image, half_kernel = image.bfloat16(), kernel.bfloat16()
     half, integers = x.bfloat16(), T.randint(0, 9, (size.matrix, size.matrix))
     turned, other_turned = square.t(), T.rand(size.square, size.square).t()
     channels_last = image.contiguous(memory_format=T.channels_last)
@@ -250,6 +251,7 @@ def calls(T, size):
         "F.binary_cross_entropy": lambda: F.binary_cross_entropy(x, labels),
         "F.conv1d": lambda: F.conv1d(line, kernel1, bias1, padding=1),
         "F.conv2d": lambda: F.conv2d(image, kernel, bias, padding=1),
+        "F.conv2d, bfloat16": lambda: F.conv2d(half_image, half_kernel, padding=1),
         "F.conv2d, int64": lambda: F.conv2d(whole_image, whole_kernel),
         "F.conv_transpose2d": lambda: F.conv_transpose2d(image, kernel, bias, padding=1),
         "F.cosine_similarity": lambda: F.cosine_similarity(x, y),

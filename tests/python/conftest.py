@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from same_bits import assert_rounded as assert_rounded
 from same_bits import assert_same_bits as assert_same_bits
 from same_bits import bits as bits
 

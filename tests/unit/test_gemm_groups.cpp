@@ -64,15 +64,23 @@ TEST(GemmGroups, KernelsAddInOneOrder) {
           const std::int64_t k = groups * kGroup, lda = k + 6, count = 1 + rows % 3, columns = count * kGroupColumns;
           const Elements a = random(static_cast<std::size_t>(rows * lda), size, generator);
           const Elements b = random(static_cast<std::size_t>(columns * k), size, generator);  // by columns
-          const std::int64_t stride = k / 2 * kGroupColumns + 64;
-          std::vector<std::uint32_t> panels(static_cast<std::size_t>(count * stride));
+          // Panels one after the other, and side by side, in two parts of k.
+          const bool beside = groups % 2 == 0;
+          const std::int64_t row = beside ? columns + 32 : kGroupColumns;
+          const std::int64_t stride = beside ? kGroupColumns : k / 2 * kGroupColumns + 64;
+          std::vector<Pair> panels(static_cast<std::size_t>(beside ? k / 2 * row : count * stride));
           for (std::int64_t j = 0; j < columns; ++j)
             for (std::int64_t p = 0; p < k; p += 2)
-              panels[j / kGroupColumns * stride + p / 2 * kGroupColumns + j % kGroupColumns] =
-                  b[j * k + p].bits | std::uint32_t{b[j * k + p + 1].bits} << 16;
+              panels[j / kGroupColumns * stride + p / 2 * row + j % kGroupColumns] =
+                  b[j * k + p].bits | Pair{b[j * k + p + 1].bits} << 16;
           const std::int64_t ldc = columns + 3;
           std::vector<float> c(static_cast<std::size_t>(rows * ldc), -7);
-          kernel.tile({rows, groups, a.data(), lda, panels.data(), count, stride, c.data(), ldc});
+          GroupTile tile{rows, beside ? 1 : groups, a.data(), lda, panels.data(), count, stride, c.data(), ldc, row};
+          kernel.tile(tile);
+          if (beside) {
+            tile.a += kGroup, tile.panels += kGroup / 2 * row, tile.groups = groups - 1, tile.add = true;
+            kernel.tile(tile);
+          }
           for (std::int64_t i = 0; i < rows; ++i) {
             for (std::int64_t j = 0; j < columns; ++j) {
               const float expected = element(

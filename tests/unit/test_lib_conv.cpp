@@ -119,7 +119,8 @@ const Case kHeavy[] = {{2, 136, 4, 4, 200, 3, 3, 1, 1, 1, 1},
 
 TEST(LibConv, MoreWeightsThanImages) {
   std::mt19937 random(5);
-  for (const Case& t : kHeavy) check(DType::Float32, t, random);
+  for (const Case& t : kHeavy)
+    for (DType d : {DType::Float32, DType::BFloat16}) check(d, t, random);
 }
 
 // One image, whose rows are cut; windows of the input's own elements; short sums.
@@ -130,7 +131,8 @@ const Case kPieces[] = {{1, 16, 65, 64, 16, 3, 3, 1, 1, 1, 1},  {1, 16, 90, 60, 
 
 TEST(LibConv, PiecesOfImages) {
   std::mt19937 random(6);
-  for (const Case& t : kPieces) check(DType::Float32, t, random);
+  for (const Case& t : kPieces)
+    for (DType d : {DType::Float32, DType::BFloat16}) check(d, t, random);
 }
 
 // Products by windows, and by channels: rows of windows that are cut, that vectors go on behind, and that are narrow
@@ -146,7 +148,7 @@ const Case kProducts[] = {
 TEST(LibConv, ProductsOfWindows) {
   std::mt19937 random(8);
   for (const Case& t : kProducts)
-    for (DType d : {DType::Float32, DType::Float64}) check(d, t, random);
+    for (DType d : {DType::Float32, DType::Float64, DType::BFloat16}) check(d, t, random);
 }
 
 // A filter for each channel: by whole vectors, by less than one, all in the padding; larger steps.
@@ -177,9 +179,14 @@ TEST(LibConv, RepeatedCallsAllocateNothing) {
   const int threads = numThreads();
   setNumThreads(1);
   std::mt19937 random(9);
-  for (const Case& t : {Case{2, 5, 40, 40, 33, 9, 9, 3, 4, 1, 1}, Case{3, 20, 4, 4, 40, 3, 3, 1, 1, 1, 1},
-                        Case{2, 20, 30, 30, 20, 9, 9, 2, 1, 1, 20}, Case{2, 3, 33, 33, 5, 9, 9, 9, 0, 1, 1}}) {
-    Array input(DType::Float32, t.input()), weight(DType::Float32, t.weight()), grad(DType::Float32, t.output());
+  const Case cases[] = {{2, 5, 40, 40, 33, 9, 9, 3, 4, 1, 1},
+                        {3, 20, 4, 4, 40, 3, 3, 1, 1, 1, 1},
+                        {2, 20, 30, 30, 20, 9, 9, 2, 1, 1, 20},
+                        {2, 3, 33, 33, 5, 9, 9, 9, 0, 1, 1}};
+  for (int i = 0; i < 8; ++i) {
+    const Case& t = cases[i / 2];
+    const DType d = i % 2 == 0 ? DType::Float32 : DType::BFloat16;
+    Array input(d, t.input()), weight(d, t.weight()), grad(d, t.output());
     for (const Array& a : {input, weight, grad}) test::fillRandom(a, random);
     const Results r = run(t, input, weight, grad);
     const auto attrs = t.attrs(), inputAttrs = t.attrs(t.input()), weightAttrs = t.attrs(t.weight());
@@ -200,16 +207,13 @@ TEST(LibConv, RepeatedCallsAllocateNothing) {
 TEST(LibConv, BitsDoNotDependOnThreads) {
   std::mt19937 random(3);
   int before = numThreads();
-  for (int round = 0; round < 54; ++round) {
+  for (int i = 0; i < 108; ++i) {
+    const int round = i / 2;
     Case t = randomCase(random);
-    DType d = round % 4 == 3 ? DType::Float64 : DType::Float32;
+    DType d = i % 2 == 1 ? DType::BFloat16 : round % 4 == 3 && round < 24 ? DType::Float64 : DType::Float32;
     if (round % 4 == 0) t = {32, 16, 14, 14, 32, 3, 3, 1, 1, 1, 1};
     if (round % 4 == 1) t.n = 37, t.h += 20, t.w += 20;
-    if (round >= 24)
-      t = round < 29   ? kHeavy[round - 24]
-          : round < 37 ? kPieces[round - 29]
-                       : kProducts[round - 37],
-      d = DType::Float32;
+    if (round >= 24) t = round < 29 ? kHeavy[round - 24] : round < 37 ? kPieces[round - 29] : kProducts[round - 37];
     Array input(d, t.input()), weight(d, t.weight()), grad(d, t.output());
     for (const Array& a : {input, weight, grad}) test::fillRandom(a, random);
     setNumThreads(1);

@@ -1,7 +1,6 @@
 // Convolutions of integers, those whose input is its own patches, and gradients of an input of few channels: each
 // image's patches as a matrix [c / groups * kh * kw, oh * ow], and a product.
 #include <algorithm>
-#include <atomic>
 #include <type_traits>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "runtime/lib/convolution/convolution.h"
 #include "runtime/lib/convolution/patches.h"
 #include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -57,18 +57,16 @@ void eachImageAndGroup(const ConvShape& s, Each each) {
   parallelTiles(count, [&](std::int64_t i) { each(i / s.groups, i % s.groups); });
 }
 
-/// c = a b, or, of no integers, that turned; false where a product of bfloat16 is left to float32.
-template <class T>
-bool product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, bool turn = false) {
+/// c = a b, or, of no integers, that turned; of bfloat16 in groups.
+template <class T, class Out>
+void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, Out* c, bool turn = false) {
   // The products of both elements are the same either way round, and so are their sums.
   if constexpr (!std::is_integral_v<T>)
     if (turn) return product(n, m, k, turned(b), turned(a), c);
-  if constexpr (std::is_same_v<T, BFloat16>) {
-    return pairsGemm(m, n, k, a, b, c, false);
-  } else {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    groupsGemm(m, n, k, a, b, c, std::is_same_v<Out, float>);
+  else
     gemm(m, n, k, a, b, c);
-    return true;
-  }
 }
 
 /// The gradient of an input by channels: of a row of windows what lies beside each other is a row of the image each, so
@@ -101,10 +99,9 @@ bool inputGradByRows(const ConvShape& s) {
   return s.groups == 1 && !isPointwise(s) && covers(s) && s.ow > 1 && s.kw * s.c > 1 && s.o < kCutSum;
 }
 
-template <class T>
-bool patchForward(const ConvShape& s, const T* input, const T* weight, T* output) {
+template <class T, class Out>
+void patchForward(const ConvShape& s, const T* input, const T* weight, Out* output) {
   Products p(s);
-  std::atomic<bool> all = true;
   eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
     const T* image = input + n * s.inputSize() + g * s.groupChannels() * s.h * s.w;
     Matrix<T> seen = imageMatrix(image, s.c, p.positions, s.inputChannels);
@@ -112,39 +109,48 @@ bool patchForward(const ConvShape& s, const T* input, const T* weight, T* output
     Scratch<T> patches(copied ? p.depth * p.positions : 0);
     if constexpr (std::is_integral_v<T>)
       if (copied) seen = {integerPatches(s, image, patches.data()), p.positions, 1};
-    if (all && !product(p.rows, p.positions, p.depth, Matrix<T>{weight + g * p.rows * p.depth, p.depth, 1}, seen,
-                        output + n * s.outputSize() + g * p.rows * p.positions, s.outputChannels))
-      all = false;
+    product(p.rows, p.positions, p.depth, Matrix<T>{weight + g * p.rows * p.depth, p.depth, 1}, seen,
+            output + n * s.outputSize() + g * p.rows * p.positions, s.outputChannels);
   });
-  return all;
 }
 
-template <class T>
-bool patchInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
+template <class T, class Out>
+void patchInputGrad(const ConvShape& s, const T* grad, const T* weight, Out* inputGrad) {
   if constexpr (std::is_floating_point_v<T>)
-    if (s.inputChannels && !isPointwise(s)) return rowsInputGrad(s, grad, weight, inputGrad), true;
+    if (s.inputChannels && !isPointwise(s)) return rowsInputGrad(s, grad, weight, inputGrad);
   Products p(s);
-  std::atomic<bool> all = true;
   eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
-    T* to = inputGrad + n * s.inputSize() + g * s.groupChannels() * s.h * s.w;
-    Scratch<T> patches(isPointwise(s) ? 0 : p.depth * p.positions);
-    if (all &&
-        !product(p.depth, p.positions, p.rows, Matrix<T>{weight + g * p.rows * p.depth, 1, p.depth},
-                 imageMatrix(grad + n * s.outputSize() + g * p.rows * p.positions, s.o, p.positions, s.outputChannels),
-                 isPointwise(s) ? to : patches.data(), s.inputChannels))
-      all = false;
-    if (isPointwise(s) || !all) return;
+    const std::int64_t size = s.groupChannels() * s.h * s.w;
+    Out* to = inputGrad + n * s.inputSize() + g * size;
+    const auto patchesTo = [&](auto* patches) {
+      product(p.depth, p.positions, p.rows, Matrix<T>{weight + g * p.rows * p.depth, 1, p.depth},
+              imageMatrix(grad + n * s.outputSize() + g * p.rows * p.positions, s.o, p.positions, s.outputChannels),
+              patches, s.inputChannels);
+    };
+    if (isPointwise(s)) return patchesTo(to);
     // What is in one window is its term: -0 where that underflows, however the image lies.
     if constexpr (!std::is_integral_v<T>)
-      if (covers(s))
+      if (covers(s)) {
+        const Scratch<Out> patches(p.depth * p.positions);
+        patchesTo(patches.data());
         return s.kw == 2 ? placePatches(s, patches.data(), to, std::integral_constant<std::int64_t, 2>())
                          : placePatches(s, patches.data(), to, s.kw);
-    if constexpr (!std::is_same_v<T, BFloat16>) {
-      std::fill_n(to, s.groupChannels() * s.h * s.w, T{});
-      addPatches(s, patches.data(), to);
+      }
+    using Sum = std::conditional_t<std::is_same_v<T, BFloat16>, float, T>;
+    const Scratch<Sum> patches(p.depth * p.positions);
+    patchesTo(patches.data());
+    const auto sumTo = [&](Sum* sums) {
+      std::fill_n(sums, size, Sum{});
+      addPatches(s, patches.data(), sums);
+    };
+    if constexpr (std::is_same_v<Out, Sum>) {
+      sumTo(to);
+    } else {
+      const Scratch<Sum> sums(size);
+      sumTo(sums.data());
+      narrow(sums.data(), to, size);
     }
   });
-  return all;
 }
 
 template <class T>
@@ -177,8 +183,8 @@ void patchWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weigh
 }
 
 #define TANDEM_INSTANTIATE(T)                                                                                          \
-  template bool patchForward(const ConvShape&, const T*, const T*, T*);                                                \
-  template bool patchInputGrad(const ConvShape&, const T*, const T*, T*);                                              \
+  template void patchForward(const ConvShape&, const T*, const T*, T*);                                                \
+  template void patchInputGrad(const ConvShape&, const T*, const T*, T*);                                              \
   template void patchWeightGrad(const ConvShape&, const T*, const T*, T*);
 TANDEM_INSTANTIATE(bool)
 TANDEM_INSTANTIATE(std::uint8_t)
@@ -187,11 +193,13 @@ TANDEM_INSTANTIATE(std::int32_t)
 TANDEM_INSTANTIATE(std::int64_t)
 #undef TANDEM_INSTANTIATE
 #define TANDEM_INSTANTIATE(T)                                                                                          \
-  template bool patchForward(const ConvShape&, const T*, const T*, T*);                                                \
-  template bool patchInputGrad(const ConvShape&, const T*, const T*, T*);
+  template void patchForward(const ConvShape&, const T*, const T*, T*);                                                \
+  template void patchInputGrad(const ConvShape&, const T*, const T*, T*);
 TANDEM_INSTANTIATE(float)
 TANDEM_INSTANTIATE(double)
 TANDEM_INSTANTIATE(BFloat16)
 #undef TANDEM_INSTANTIATE
+template void patchForward(const ConvShape&, const BFloat16*, const BFloat16*, float*);
+template void patchInputGrad(const ConvShape&, const BFloat16*, const BFloat16*, float*);
 
 }  // namespace tandem::lib

@@ -439,10 +439,6 @@ void windowForward(const ConvShape& s, const T* input, const T* weight, T* outpu
   tiles.run(filters.data());
 }
 
-bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, void* output, bool wide) {
-  return multipliesPairs() && avx512::pairsForward(s, input, weight, output, wide);
-}
-
 template <class T>
 void windowInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
   const Windowed of = Windowed::ofInputGrad(s);

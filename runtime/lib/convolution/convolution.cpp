@@ -22,17 +22,6 @@ ConvShape convShape(DimsRef input, DimsRef weight, DimsRef output, AttrReader at
           output[3], stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1], groups};
 }
 
-// With this few input channels a group, gradients of the input are faster by patches: vectors are of channels, or of
-// places in an image that many outputs come to.
-constexpr std::int64_t kFewChannels = 3;
-// Sums of so few terms are one chain, however they are made.
-constexpr std::int64_t kUncut = 256;
-/// And where no two windows see the same element.
-bool inputGradByPatches(const ConvShape& s) {
-  const bool apart = s.strideH >= s.kh && s.strideW >= s.kw;
-  return apart || s.groupChannels() <= kFewChannels;
-}
-
 /// A dense float32 copy of a dense array of a half type.
 template <class T>
 float* wideCopy(const ArrayView& x, const Scratch<float>& to) {
@@ -85,11 +74,11 @@ struct ByChannels {
   bool first, second, out;
 };
 
-/// Runs `floating(x, y, out)` on float32 and float64, widening half types and rounding once unless the result is wide,
-/// or, of bfloat16, where it does it, `pairs(x, y, out, wide)`; `other(x, y, out)` on the rest.
-template <class Floating, class Other, class Pairs>
+/// Runs `inGroups(x, y, out, wide)` on bfloat16 if so told; `floating(x, y, out)` on float32 and float64, widening half
+/// types and rounding once unless the result is wide; `other(x, y, out)` on the rest.
+template <class Floating, class Other, class InGroups>
 void compute(const LibraryCall& call, const ArrayView& out, const ByChannels& channels, bool empty, Floating floating,
-             Other other, Pairs pairs) {
+             Other other, bool groups, InGroups inGroups) {
   if (out.numel() == 0) return;
   if (empty) {
     std::memset(out.data, 0, static_cast<std::size_t>(out.numel()) * itemSize(out.dtype));
@@ -105,7 +94,7 @@ void compute(const LibraryCall& call, const ArrayView& out, const ByChannels& ch
     } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
       const bool wide = out.dtype == DType::Float32;
       if constexpr (std::is_same_v<T, BFloat16>)
-        if (pairs(x.as<T>(), y.as<T>(), to.as<T>(), wide)) return;
+        if (groups) return inGroups(x.as<T>(), y.as<T>(), to.as<T>(), wide);
       Scratch<float> wideX(x.view().numel());
       Scratch<float> wideY(y.view().numel());
       Scratch<float> wideOut(wide ? 0 : out.numel());
@@ -128,21 +117,19 @@ void conv2d(const LibraryCall& call) {
   const ArrayView& input = call.inputs[0];
   ConvShape s = convShape(input.shape, call.inputs[1].shape, out.shape, attrs);
   const bool product = !servesDepthwise(s) && isPointwise(s);
-  // Pairs are of planes.
-  const bool served = (!product || s.groups == 1) && !(input.dtype == DType::BFloat16 && multipliesPairs());
+  const bool groups = input.dtype == DType::BFloat16 && isForwardInGroups(s);
+  const bool served = product ? s.groups == 1 : !groups;
   s.inputChannels = liesByChannels(input, served), s.outputChannels = liesByChannels(out, served);
   compute(
       call, out, {s.inputChannels, false, s.outputChannels}, s.weightSize() == 0,
       [&](auto* x, auto* y, auto* to) {
         if (servesDepthwise(s)) return depthwiseForward(s, x, y, to);
-        product ? void(patchForward(s, x, y, to)) : windowForward(s, x, y, to);
+        product ? patchForward(s, x, y, to) : windowForward(s, x, y, to);
       },
-      [&](auto* x, auto* y, auto* to) { patchForward(s, x, y, to); },
+      [&](auto* x, auto* y, auto* to) { patchForward(s, x, y, to); }, groups,
       [&](auto* x, auto* y, auto* to, bool wide) {
-        if (servesDepthwise(s)) return false;
-        // A wide product is one of windows, which do not cut its sums.
-        if (product && !wide) return patchForward(s, x, y, to);
-        return (!product || s.groupChannels() <= kUncut) && pairsForward(s, x, y, to, wide);
+        if (!product) return groupsForward(s, x, y, to, wide);
+        wide ? patchForward(s, x, y, reinterpret_cast<float*>(to)) : patchForward(s, x, y, to);
       });
 }
 
@@ -152,22 +139,25 @@ void conv2d_input_grad(const LibraryCall& call) {
   const ArrayView out = resultOf(call, attrs);
   const ArrayView& grad = call.inputs[0];
   ConvShape s = convShape(inputShape, call.inputs[1].shape, grad.shape, attrs);
-  const bool patches = !servesDepthwise(s) && inputGradByPatches(s);
+  const bool groups = grad.dtype == DType::BFloat16 && isInputGradInGroups(s);
+  // Where no two windows see the same element, what they see are its patches.
+  const bool apart = s.strideH >= s.kh && s.strideW >= s.kw;
+  const bool patches = !servesDepthwise(s) && (inputGradIsProduct(s) || (apart && !groups));
   const bool product = isPointwise(s) && s.groups == 1;
-  // Pairs are of planes.
-  const bool rows = patches && inputGradByRows(s) && !(grad.dtype == DType::BFloat16 && multipliesPairs());
-  s.inputChannels = liesByChannels(out, !patches || product || rows);
-  s.outputChannels = liesByChannels(grad, !patches || product || (rows && s.inputChannels));
+  const bool rows = patches && inputGradByRows(s) && !groups, windows = !patches && !groups;
+  s.inputChannels = liesByChannels(out, windows || product || rows);
+  s.outputChannels = liesByChannels(grad, windows || product || (rows && s.inputChannels));
   s.weightChannels = liesByChannels(call.inputs[1], rows && s.inputChannels);
   compute(
       call, out, {s.outputChannels, s.weightChannels, s.inputChannels}, s.outputSize() == 0 || s.weightSize() == 0,
       [&](auto* x, auto* y, auto* to) {
         if (servesDepthwise(s)) return depthwiseInputGrad(s, x, y, to);
-        patches ? void(patchInputGrad(s, x, y, to)) : windowInputGrad(s, x, y, to);
+        patches ? patchInputGrad(s, x, y, to) : windowInputGrad(s, x, y, to);
       },
-      [&](auto* x, auto* y, auto* to) { patchInputGrad(s, x, y, to); },
+      [&](auto* x, auto* y, auto* to) { patchInputGrad(s, x, y, to); }, groups,
       [&](auto* x, auto* y, auto* to, bool wide) {
-        return !wide && !servesDepthwise(s) && covers(s) && patchInputGrad(s, x, y, to);
+        if (!patches) return groupsInputGrad(s, x, y, to, wide);
+        wide ? patchInputGrad(s, x, y, reinterpret_cast<float*>(to)) : patchInputGrad(s, x, y, to);
       });
 }
 
@@ -177,14 +167,15 @@ void conv2d_weight_grad(const LibraryCall& call) {
   const ArrayView out = resultOf(call, attrs);
   const ArrayView &grad = call.inputs[0], &input = call.inputs[1];
   ConvShape s = convShape(input.shape, weightShape, grad.shape, attrs);
-  s.outputChannels = liesByChannels(grad, true), s.inputChannels = liesByChannels(input, true);
+  const bool groups = grad.dtype == DType::BFloat16 && isWeightGradInGroups(s);
+  s.outputChannels = liesByChannels(grad, !groups), s.inputChannels = liesByChannels(input, !groups);
   compute(
       call, out, {s.outputChannels, s.inputChannels, false}, s.n * s.outputSize() == 0 || s.inputSize() == 0,
       [&](auto* x, auto* y, auto* to) {
         servesDepthwise(s) ? depthwiseWeightGrad(s, x, y, to) : windowWeightGrad(s, x, y, to);
       },
-      [&](auto* x, auto* y, auto* to) { patchWeightGrad(s, x, y, to); },
-      [](auto*, auto*, auto*, bool) { return false; });
+      [&](auto* x, auto* y, auto* to) { patchWeightGrad(s, x, y, to); }, groups,
+      [&](auto* x, auto* y, auto* to, bool wide) { groupsWeightGrad(s, x, y, to, wide); });
 }
 
 }  // namespace tandem::lib

@@ -43,6 +43,14 @@ inline bool covers(const ConvShape& s) {
          s.padW == 0 && (s.dilationH == 1 || s.kh == 1) && (s.dilationW == 1 || s.kw == 1);
 }
 
+/// Is the gradient of the input best made of a product for all windows of an image? Where each element of the input is
+/// in one window, and where there are this few channels: vectors are of channels, or of places in an image that many
+/// outputs come to.
+inline bool inputGradIsProduct(const ConvShape& s) {
+  constexpr std::int64_t kFewChannels = 3;
+  return covers(s) || s.groupChannels() <= kFewChannels;
+}
+
 /// Of an input by channels whose elements are in one window each, is the gradient a product a row of windows, made
 /// where it lies, with the bits of the product of all of them?
 bool inputGradByRows(const ConvShape& s);
@@ -59,13 +67,14 @@ void windowInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inpu
 template <class T>
 void windowWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad);
 
-/// The same of bfloat16 and planes, as that of the float32 values, with the same bits, in float32 if `wide`, else
-/// rounded once; false, and nothing done, where that is no faster.
-bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, void* output, bool wide);
-namespace avx512 {
-/// On a processor that multiplies pairs (gemm.h), of windows that share what is read.
-bool pairsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, void* output, bool wide);
-}  // namespace avx512
+/// Are they products in groups (matmul/gemm_groups.h), of bfloat16? By the shape alone; others are as of float32.
+bool isForwardInGroups(const ConvShape& s);
+bool isInputGradInGroups(const ConvShape& s);
+bool isWeightGradInGroups(const ConvShape& s);
+/// Such, of planes: the result is float32 if `wide`, else rounded once.
+void groupsForward(const ConvShape& s, const BFloat16* input, const BFloat16* weight, void* output, bool wide);
+void groupsInputGrad(const ConvShape& s, const BFloat16* grad, const BFloat16* weight, void* inputGrad, bool wide);
+void groupsWeightGrad(const ConvShape& s, const BFloat16* grad, const BFloat16* input, void* weightGrad, bool wide);
 
 /// The same of channels with a filter each.
 bool servesDepthwise(const ConvShape& s);
@@ -78,12 +87,11 @@ void depthwiseWeightGrad(const ConvShape& s, const T* grad, const T* input, T* w
 
 /// Every type: patches of the input as a matrix, and a matrix product an image and group; of planes, where not each
 /// output position is made of one of the input and there is one group, nor a gradient is made by rows. Forward, of
-/// floating types, such products alone; of bfloat16 gradients only where each element of the input is in one window;
-/// false if that is left to float32.
-template <class T>
-bool patchForward(const ConvShape& s, const T* input, const T* weight, T* output);
-template <class T>
-bool patchInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad);
+/// floating types, such products alone; of bfloat16 those that are in groups.
+template <class T, class Out = T>
+void patchForward(const ConvShape& s, const T* input, const T* weight, Out* output);
+template <class T, class Out = T>
+void patchInputGrad(const ConvShape& s, const T* grad, const T* weight, Out* inputGrad);
 template <class T>
 void patchWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad);
 

@@ -58,8 +58,13 @@ void placePatches(const ConvShape& s, const T* patches, T* input, Columns kw) {
 template <class T>
 [[gnu::noinline]] void addPatches(const ConvShape& s, const T* patches, T* input) {
   eachPatchRow(s, [&](std::int64_t patch, std::int64_t in, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i)
-      input[in + i * s.strideW] = addElements(input[in + i * s.strideW], patches[patch + i]);
+    const auto add = [&](auto stride) {
+      for (std::int64_t i = 0; i < count; ++i)
+        input[in + i * stride] = addElements(input[in + i * stride], patches[patch + i]);
+    };
+    if constexpr (std::is_floating_point_v<T>)
+      if (s.strideW == 1) return add(std::integral_constant<std::int64_t, 1>());
+    add(s.strideW);
   });
 }
 

@@ -238,18 +238,6 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matr
 
 bool isCut(std::int64_t m, std::int64_t n, std::int64_t k) { return pieceLength(m, n, k) < k; }
 
-// Intel's processors take as long for a pair as for two multiply-adds of float32.
-bool multipliesPairs() {
-  static const bool pairs = hasAvx512BFloat16() && __builtin_cpu_is("intel") == 0 && avx512::pairsInOrder();
-  return pairs;
-}
-
-bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
-               bool wide) {
-  if (!multipliesPairs() || m == 1 || n == 1 || isSmallGemm(m, n, k) || isCut(m, n, k)) return false;
-  return avx512::pairsGemm(m, n, k, a, b, c, wide);
-}
-
 template <class T>
 bool vectorGemm(std::int64_t n, std::int64_t k, const T* a, Matrix<T> b, float* c) {
   const bool dense = b.rowStride == 1 || (b.columnStride == 1 && n > 1);

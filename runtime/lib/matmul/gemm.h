@@ -3,8 +3,8 @@
 // Floating products: within blocks of 256 an element is one chain of fused multiply-adds in the order of k, and the
 // blocks' sums are added in order (gemm_kernel.h); very long sums into small results are cut into pieces first, by size
 // (gemm.cpp). A vector times a matrix has 32 chains an element, which combine by halving. So bits are a function of
-// sizes and values alone: not of layout, threads or instruction set. Large products of bfloat16 matrices have an order
-// of their own (gemm_groups.h), that of processors with instructions for them.
+// sizes and values alone: not of layout, threads or instruction set. Large products of bfloat16 matrices, and
+// convolutions of such, have an order of their own (gemm_groups.h), that of processors with instructions for them.
 // The kernels are our own because libraries choose the order of a sum by layout and instruction set, too.
 #pragma once
 
@@ -30,12 +30,6 @@ bool isInGroups(std::int64_t m, std::int64_t n, std::int64_t k);
 /// Such a product, in float32 if `wide`, else rounded once.
 void groupsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
                 bool wide);
-/// As the product of the float32 values, with the same bits, in float32 if `wide`, else rounded once; false, and
-/// nothing done, where this is no faster.
-bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
-               bool wide);
-/// Has this processor a fast instruction for that, which adds the products of two elements one after the other?
-bool multipliesPairs();
 /// Integers wrap around; bool is or of ands.
 template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c);

@@ -2,6 +2,7 @@
 #include "runtime/lib/matmul/gemm_groups.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <immintrin.h>
 #include <utility>
@@ -22,10 +23,6 @@ namespace {
 #include "runtime/lib/matmul/gemm_blocks.h"
 // clang-format on
 
-using Pair = std::uint32_t;
-
-// Of fewer rows or columns a product of float32 is faster where there are no tiles.
-constexpr std::int64_t kLeastSide = 8;
 constexpr std::int64_t kTileRows = 256;
 constexpr std::int64_t kTilePanels = 8;
 constexpr std::int64_t kFewGroups = 8;  // whose tiles wait for their results
@@ -34,20 +31,6 @@ constexpr std::int64_t kMinTileWork = std::int64_t{1} << 22;
 constexpr int kNoExponent = 255;
 
 __m256i load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
-
-/// The smallest exponent, as stored, of any element but zero of rows of whole groups.
-int exponentOf(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld) {
-  const __m256i magnitude = _mm256_set1_epi16(0x7fff), one = _mm256_set1_epi16(1);
-  __m256i least[2] = {_mm256_set1_epi16(-1), _mm256_set1_epi16(-1)};
-  for (std::int64_t i = 0; i < rows; ++i, from += ld)
-    for (std::int64_t e = 0; e < columns; e += kGroup)
-      for (int v = 0; v < 2; ++v)  // zero is the largest
-        least[v] =
-            _mm256_min_epu16(least[v], _mm256_sub_epi16(_mm256_and_si256(load(from + e + 16 * v), magnitude), one));
-  alignas(32) std::uint16_t all[16];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(all), _mm256_min_epu16(least[0], least[1]));
-  return std::min((*std::min_element(all, all + 16) + 1) >> 7, kNoExponent);
-}
 
 /// Do the elements of a word lie side by side, as words do? Of a matrix whose rows overlap they may, too, in both ways.
 bool hasPairs(const Matrix<BFloat16>& b) {
@@ -86,14 +69,6 @@ void packPanel(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::i
   }
 }
 
-/// What this processor takes for tiles, and for those in which a sum could be subnormal.
-struct Kernels {
-  GroupTileFn exact = hasAvx512() ? avx512::groupTile : avx2::groupTile;
-  GroupTileFn fast = amx::hasOrderedTiles() ? amx::groupTile : multipliesPairs() ? avx512::pairsGroupTile : exact;
-  [[nodiscard]] bool areTiles() const { return fast == amx::groupTile; }
-  [[nodiscard]] bool flush() const { return fast != exact; }
-};
-
 /// One product: rows of a where they lie or in a dense copy, panels of b, and tiles of c, in any order.
 class GroupsProduct {
  public:
@@ -102,7 +77,7 @@ class GroupsProduct {
       : m_(m), n_(n), k_(k), a_(a), b_(b), c_(c), wide_(wide), stride_(n), groups_(ceilDiv(k, kGroup)),
         panelSize_(groups_ * kGroup / 2 * kGroupColumns) {
     // Of few rows tiles take the columns for rows, where those are dense: a large matrix is read once, where it lies.
-    turned_ = kernels_.areTiles() && m <= kGroupColumns && n > m && b.rowStride == 1;
+    turned_ = kernels_.areTiles && m <= kGroupColumns && n > m && b.rowStride == 1;
     if (turned_) {
       std::swap(m_, n_);
       a_ = {b.data, b.columnStride, b.rowStride};
@@ -122,7 +97,7 @@ class GroupsProduct {
     // Rows of a tile that are read again must not collide in the cache.
     const auto collide = [](std::int64_t stride) { return stride * std::int64_t{sizeof(BFloat16)} % 2048 == 0; };
     const bool copyA = a_.columnStride != 1 || k_ % kGroup != 0 ||
-                       (kernels_.areTiles() && m_ > kGroup && panels_ > 1 && collide(a_.rowStride));
+                       (kernels_.areTiles && m_ > kGroup && panels_ > 1 && collide(a_.rowStride));
     const std::int64_t lda = groups_ * kGroup + (collide(groups_ * kGroup) ? kGroup : 0);
     const bool copyB = b_.columnStride != 1 && !hasPairs(b_);
     const Scratch<BFloat16> spaceA(copyA ? m_ * lda : 0);
@@ -159,24 +134,22 @@ class GroupsProduct {
   [[nodiscard]] std::int64_t rowsFrom(std::int64_t i0) const { return std::min(height_, m_ - i0); }
   [[nodiscard]] int exponentOfRows(std::int64_t i0) const {
     if (!kernels_.flush()) return kNoExponent;
-    return exponentOf(rowsFrom(i0), groups_ * kGroup, a_.data + i0 * a_.rowStride, a_.rowStride);
+    return smallestExponent(rowsFrom(i0), groups_ * kGroup, a_.data + i0 * a_.rowStride, a_.rowStride);
   }
   void pack(std::int64_t p0, std::int64_t count, Pair* to) const {
     for (std::int64_t p = p0; p < p0 + count; ++p, to += panelSize_) {
       const std::int64_t j = p * kGroupColumns;
       packPanel(b_, k_, j, std::min(kGroupColumns, n_ - j), to);
       if (kernels_.flush())
-        panelExponents_[p] = exponentOf(panelSize_ / kGroupColumns, 2 * kGroupColumns, reinterpret_cast<BFloat16*>(to),
-                                        2 * kGroupColumns);
+        panelExponents_[p] = smallestExponent(panelSize_ / kGroupColumns, 2 * kGroupColumns,
+                                              reinterpret_cast<BFloat16*>(to), 2 * kGroupColumns);
     }
   }
 
-  /// Could no sum of a tile be subnormal?
-  [[nodiscard]] bool isSafe(std::int64_t block, std::int64_t p0, std::int64_t count) const {
-    if (!kernels_.flush()) return true;
+  [[nodiscard]] GroupTileFn kernelOf(std::int64_t block, std::int64_t p0, std::int64_t count) const {
+    if (!kernels_.flush()) return kernels_.exact;
     const int a = looksInside() ? exponentOfRows(block * height_) : rowExponents_[block];
-    const int b = *std::min_element(panelExponents_ + p0, panelExponents_ + p0 + count);
-    return a > 0 && b > 0 && a + b >= kSafeExponents;
+    return kernels_.forExponents(a, *std::min_element(panelExponents_ + p0, panelExponents_ + p0 + count));
   }
 
   /// Of so many blocks of rows the one of that number, panels from p0 on.
@@ -195,7 +168,7 @@ class GroupsProduct {
                          .panelStride = panelSize_,
                          .c = sums.data(),
                          .ldc = ld};
-    (isSafe(block, p0, count) ? kernels_.fast : kernels_.exact)(tile);
+    kernelOf(block, p0, count)(tile);
     put(sums.data(), ld, i0, rows, p0 * kGroupColumns);
   }
 
@@ -217,7 +190,7 @@ class GroupsProduct {
     for (std::int64_t j = 0; j < columns; ++j) line(lines.data() + j * rows, (j0 + j) * stride_ + i0, rows);
   }
 
-  const Kernels kernels_;
+  const GroupKernels& kernels_ = groupKernels();
   std::int64_t m_, n_, k_;
   Matrix<BFloat16> a_, b_;
   void* c_;
@@ -233,7 +206,51 @@ class GroupsProduct {
   int* rowExponents_ = nullptr;
 };
 
+/// Is there an instruction for pairs that is faster than float32, and adds one product after the other? Intel's
+/// processors take as long for a pair as for two multiply-adds.
+bool multipliesPairs() { return hasAvx512BFloat16() && __builtin_cpu_is("intel") == 0 && avx512::pairsInOrder(); }
+
 }  // namespace
+
+const GroupKernels& groupKernels() {
+  static const GroupKernels own = [] {
+    const GroupTileFn exact = hasAvx512() ? avx512::groupTile : avx2::groupTile;
+    if (amx::hasOrderedTiles()) return GroupKernels{amx::groupTile, exact, true};
+    return GroupKernels{multipliesPairs() ? avx512::pairsGroupTile : exact, exact, false};
+  }();
+  return own;
+}
+
+GroupTileFn GroupKernels::forExponents(int a, int b) const {
+  return a > 0 && b > 0 && a + b >= kSafeExponents ? fast : exact;
+}
+
+int smallestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld) {
+  const __m256i magnitude = _mm256_set1_epi16(0x7fff), one = _mm256_set1_epi16(1);
+  __m256i least[2] = {_mm256_set1_epi16(-1), _mm256_set1_epi16(-1)};
+  for (std::int64_t i = 0; i < rows; ++i, from += ld)
+    for (std::int64_t e = 0; e < columns; e += kGroup)
+      for (int v = 0; v < 2; ++v)  // zero is the largest
+        least[v] =
+            _mm256_min_epu16(least[v], _mm256_sub_epi16(_mm256_and_si256(load(from + e + 16 * v), magnitude), one));
+  alignas(32) std::uint16_t all[16];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(all), _mm256_min_epu16(least[0], least[1]));
+  return std::min((*std::min_element(all, all + 16) + 1) >> 7, kNoExponent);
+}
+
+int smallestExponent(const BFloat16* from, std::int64_t n) {
+  const std::int64_t whole = n / kGroup * kGroup;
+  BFloat16 rest[kGroup] = {};
+  std::copy_n(from + whole, n - whole, rest);
+  std::atomic<int> least = smallestExponent(1, kGroup, rest, kGroup);
+  parallelFor(whole / kGroup, kSerialElements / kGroup, [&](std::int64_t begin, std::int64_t end) {
+    const int here = smallestExponent(1, (end - begin) * kGroup, from + begin * kGroup, 0);
+    int seen = least.load();
+    while (here < seen && !least.compare_exchange_weak(seen, here)) {
+    }
+  });
+  return least;
+}
 
 Matrix<BFloat16> denseRows(const Matrix<BFloat16>& x, std::int64_t rows, std::int64_t columns, BFloat16* to,
                            std::int64_t ld) {

@@ -5,7 +5,7 @@
 // element of k counts as zero. So on every processor, by one of several kernels with the same bits:
 //
 //   tiles         AMX: a group is one instruction
-//   pairs         AVX-512's instruction for pairs, where it is twice as fast as float32 (gemm_bfloat16.cpp)
+//   pairs         AVX-512's instruction for pairs, where it is twice as fast as float32 (gemm_pairs.cpp)
 //   float32       AVX-512 or AVX2 (groups_body.h)
 //
 // The first two take subnormal numbers for zeros: parts of a product in which one could appear go by the third.
@@ -18,22 +18,27 @@
 
 namespace tandem::lib {
 
+using Pair = std::uint32_t;  // two elements
+
 inline constexpr std::int64_t kGroup = 32;
+inline constexpr std::int64_t kLeastSide = 8;  // of fewer rows or columns a product of float32 is faster without tiles
 inline constexpr std::int64_t kGroupColumns = 32;  // of a panel of b
 inline constexpr std::int64_t kNearGroups = 8;     // whose part of a panel stays in the first-level cache
 
-/// A part of such a product: c[rows][count * kGroupColumns], rows `ldc` apart, of `groups` groups. Row i of a has its
-/// elements at `a + i * lda`, with zeros behind the last of k. Of b there are `count` panels, each row by row of pairs:
-/// word [p][column] has element 2p of the column in its lower half and 2p + 1 in its upper one.
+/// A part of such a product: c[rows][count * kGroupColumns] = or += the sums of `groups` groups, rows of c `ldc` apart.
+/// Row i of a has its elements at `a + i * lda`, with zeros behind the last of k. Of b there are `count` panels, each
+/// row by row of pairs: word [p][column] has element 2p of the column in its lower half and 2p + 1 in its upper one.
 struct GroupTile {
   std::int64_t rows, groups;
   const BFloat16* a;
   std::int64_t lda;
-  const std::uint32_t* panels;
+  const Pair* panels;
   std::int64_t count;        // of panels
-  std::int64_t panelStride;  // in words
+  std::int64_t panelStride;  // in words, from one panel to the next
   float* c;
   std::int64_t ldc;
+  std::int64_t rowStride = kGroupColumns;  // in words, from one row of a panel to the next
+  bool add = false;
 };
 using GroupTileFn = void (*)(const GroupTile& t);
 
@@ -41,12 +46,34 @@ using GroupTileFn = void (*)(const GroupTile& t);
 Matrix<BFloat16> denseRows(const Matrix<BFloat16>& x, std::int64_t rows, std::int64_t columns, BFloat16* to,
                            std::int64_t ld);
 
+/// What multiplies bfloat16 by instructions of its own takes subnormal numbers for zeros. Two exponents, as stored,
+/// whose sum is at least this belong to products of which no sum but zero is subnormal: all are multiples of
+/// 2^(sum - 2 * 127 - 2 * 7).
+inline constexpr int kSafeExponents = 2 * 127 + 2 * 7 - 126;
+
+/// What this processor takes for tiles, and for those in which a sum could be subnormal.
+struct GroupKernels {
+  GroupTileFn fast, exact;
+  bool areTiles;  // has it instructions for whole tiles?
+  [[nodiscard]] bool flush() const { return fast != exact; }
+  /// Of a product of elements whose smallest exponents, as stored, are these.
+  [[nodiscard]] GroupTileFn forExponents(int a, int b) const;
+};
+const GroupKernels& groupKernels();
+
+/// The smallest exponent, as stored, of any element but zero of rows of whole groups, `ld` apart.
+int smallestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld);
+/// Of any number of them, shared among threads.
+int smallestExponent(const BFloat16* from, std::int64_t n);
+
 namespace avx2 {
 void groupTile(const GroupTile& t);
 }
 namespace avx512 {
 void groupTile(const GroupTile& t);
 void pairsGroupTile(const GroupTile& t);
+/// Does the instruction for pairs add their products one after the other, that of the element in the upper half first?
+bool pairsInOrder();
 }  // namespace avx512
 namespace amx {
 /// Are there tiles (runtime/device/isa.h), and do they add in the order above?

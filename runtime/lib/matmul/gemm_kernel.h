@@ -97,21 +97,11 @@ GemmKernels<double> doubleKernels();
 TANDEM_PANELS(float)
 TANDEM_PANELS(double)
 }  // namespace avx2
-/// What multiplies bfloat16 by instructions of its own takes subnormal numbers for zeros. Two exponents, as stored,
-/// whose sum is at least this belong to products of which no sum but zero is subnormal: all are multiples of
-/// 2^(sum - 2 * 127 - 2 * 7).
-inline constexpr int kSafeExponents = 2 * 127 + 2 * 7 - 126;
-
 namespace avx512 {
 GemmKernels<float> floatKernels();
 GemmKernels<double> doubleKernels();
 TANDEM_PANELS(float)
 TANDEM_PANELS(double)
-/// Does the instruction for pairs of bfloat16 add the products one after the other?
-bool pairsInOrder();
-/// c, rounded once, of products whose k is not cut; false if a sum could be subnormal.
-bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
-               bool wide);
 }  // namespace avx512
 #undef TANDEM_PANELS
 

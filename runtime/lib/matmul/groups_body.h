@@ -59,15 +59,16 @@ void chainsOfGroups(const GroupTile& t) {
   for (std::int64_t g0 = 0; g0 < t.groups; g0 += kNearGroups)
     for (std::int64_t j = 0; j < t.count * kGroupColumns; j += width) {
       const std::int64_t near = std::min(kNearGroups, t.groups - g0);
+      const bool more = t.add || g0 > 0;
       const std::uint32_t* const from = t.panels + j / kGroupColumns * t.panelStride + j % kGroupColumns;
       for (std::int64_t g = 0; g < near; ++g)
-        K::split(from + (g0 + g) * kGroup / 2 * kGroupColumns, kGroupColumns, width, panel + g * group * width);
+        K::split(from + (g0 + g) * kGroup / 2 * t.rowStride, t.rowStride, width, panel + g * group * width);
       for (std::int64_t i = 0; i < t.rows; i += K::kRows) {
         const std::int64_t here = std::min<std::int64_t>(K::kRows, t.rows - i);
         const Element* const a = rows.data() + i * ld + g0 * group;
         float* const c = t.c + i * t.ldc + j;
         if (here == K::kRows) {
-          wholeTile<K>(near, a, ld, panel, c, t.ldc, g0 > 0);
+          wholeTile<K>(near, a, ld, panel, c, t.ldc, more);
           continue;
         }
         for (std::int64_t g = 0; g < near; ++g) {
@@ -76,7 +77,7 @@ void chainsOfGroups(const GroupTile& t) {
           for (std::int64_t y = 0; y < here; ++y)
             for (std::int64_t x = 0; x < width; ++x) {
               float& to = c[y * t.ldc + x];
-              to = g0 + g == 0 ? sums[y * width + x] : to + sums[y * width + x];
+              to = g == 0 && !more ? sums[y * width + x] : to + sums[y * width + x];
             }
         }
       }

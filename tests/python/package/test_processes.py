@@ -289,14 +289,18 @@ for dtype in (tandem.bfloat16, tandem.float16):
                 z.float().square().sum().backward()
                 results.append(z.detach().float())
             results += [x.grad.float(), y.grad.float()]
-    x = tandem.randn(2, 20, 9, 9, dtype=dtype, requires_grad=True)
-    weight = tandem.randn(24, 20, 3, 3, dtype=dtype, requires_grad=True)
-    y = tandem.nn.functional.conv2d(x, weight, padding=1)
-    y = y + tandem.nn.functional.conv2d(x, weight[:, :, :1, :1])
-    y.float().square().sum().backward()
+    for channels, kernel, options in (
+        (20, 3, {"padding": 1}), (20, 1, {}), (3, 7, {"stride": 2, "padding": 3}), (40, 3, {"stride": 2, "groups": 2}),
+        (12, 3, {"stride": 3})
+    ):
+        x = tandem.randn(2, channels, 33, 33, dtype=dtype, requires_grad=True)
+        weight = tandem.randn(24, channels // options.get("groups", 1), kernel, kernel, dtype=dtype, requires_grad=True)
+        y = tandem.nn.functional.conv2d(x, weight, **options)
+        y.float().square().sum().backward()
+        results += [r.float() for r in (y.detach(), x.grad, weight.grad)]
     q = tandem.randn(2, 3, 40, 16, dtype=dtype)
     attention = tandem.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True)
-    results += [r.float() for r in (y.detach(), x.grad, weight.grad, attention)]
+    results.append(attention.float())
 digest"""
 
 
