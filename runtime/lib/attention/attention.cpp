@@ -46,14 +46,14 @@ bool isWhole(const ArrayView& x) {
   return x.contiguous() || (s[3] == 1 && s[1] == n[3] && s[2] == n[1] * n[3] && s[0] == n[2] * s[2]);
 }
 
-/// A [B, H, rows, width] operand with dense rows, of half types as float32: itself, or a copy that lives as long as
-/// this.
+/// A [B, H, rows, width] operand with dense rows, of half types as float32 unless they stay as they are: itself, or a
+/// copy that lives as long as this.
 class DenseRows {
  public:
-  explicit DenseRows(const ArrayView& x)
-      : copy_(rowsDense(x) ? empty(x) : x), wide_(isHalf(x.dtype) ? x.numel() : 0),
-        view_(rowsDense(x) ? x : copy_.view()) {
-    if (!isHalf(x.dtype)) return;
+  explicit DenseRows(const ArrayView& x, bool stays = false)
+      : copy_(rowsDense(x, stays) ? empty(x) : x), wide_(isHalf(x.dtype) && !stays ? x.numel() : 0),
+        view_(rowsDense(x, stays) ? x : copy_.view()) {
+    if (!isHalf(x.dtype) || stays) return;
     widenAll(view_, wide_.data());
     view_.data = wide_.data();
   }
@@ -63,8 +63,8 @@ class DenseRows {
   }
 
  private:
-  static bool rowsDense(const ArrayView& x) {
-    return isHalf(x.dtype) ? isWhole(x) : x.strides[3] == 1 || x.shape[3] == 1;
+  static bool rowsDense(const ArrayView& x, bool stays) {
+    return isHalf(x.dtype) && !stays ? isWhole(x) : x.strides[3] == 1 || x.shape[3] == 1;
   }
   static ArrayView empty(const ArrayView& x) { return {x.data, x.dtype, {0}, {1}}; }
   Contiguous copy_;
@@ -80,13 +80,14 @@ struct Operands {
   std::int64_t resultStrides[3][4];  // as [B, H, rows, width]
 };
 
-template <class T>
-AttentionProblem<T> problemOf(const Operands& o, const DenseRows& query, const DenseRows& key, const DenseRows& value) {
-  AttentionProblem<T> p{};
+template <class T, class E = T>
+AttentionProblem<T, E> problemOf(const Operands& o, const DenseRows& query, const DenseRows& key,
+                                 const DenseRows& value) {
+  AttentionProblem<T, E> p{};
   const Dims& q = o.query->shape;
   p.batch = q[0], p.heads = q[1], p.rows = q[2], p.width = q[3];
   p.sharedHeads = o.key->shape[1], p.keys = o.key->shape[2], p.valueWidth = o.value->shape[3];
-  p.query = query.heads<T>(), p.key = key.heads<T>(), p.value = value.heads<T>();
+  p.query = query.heads<E>(), p.key = key.heads<E>(), p.value = value.heads<E>();
   p.resultStrides = o.resultStrides;
   p.scale = o.scale;
   p.causal = o.causal;
@@ -132,32 +133,39 @@ void attention(const LibraryCall& call) {
   const ArrayView& out = call.outputs[0];
   if (call.outputs[1].numel() == 0) return;
   Operands o = operandsOf(call, 0, 0);
-  DenseRows query(*o.query);
-  DenseRows key(*o.key);
-  DenseRows value(*o.value);
-  withFloating(computeType(out.dtype), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  const Dims &q = o.query->shape, &k = o.key->shape;
+  const bool groups = out.dtype == DType::BFloat16 && o.query->dtype == DType::BFloat16 && q[2] >= kLeastSide &&
+                      k[2] >= kLeastSide && wholeGroups(q[3]) <= 2 * q[3];
+  DenseRows query(*o.query, groups);
+  DenseRows key(*o.key, groups);
+  DenseRows value(*o.value, groups);
+  const auto compute = [&](auto type, auto element) {
+    using T = decltype(type);
+    using E = decltype(element);
     const Narrowed<T> result(out);
-    auto p = problemOf<T>(o, query, key, value);
+    auto p = problemOf<T, E>(o, query, key, value);
     p.results[0] = result.data();
-    static const auto run = hasAvx512() ? avx512::attentionForward(T{}) : avx2::attentionForward(T{});
-    std::int64_t chunks = (p.rows + kForwardChunk - 1) / kForwardChunk;
+    static const auto run = hasAvx512() ? avx512::attentionForward(E{}) : avx2::attentionForward(E{});
+    constexpr std::int64_t chunk = kForwardChunk<E>;
+    std::int64_t chunks = ceilDiv(p.rows, chunk);
     auto tile = [&](std::int64_t t) {
       std::int64_t head = t / chunks;
       // The longest chunks of a causal one first.
-      std::int64_t row = (chunks - 1 - t % chunks) * kForwardChunk;
+      std::int64_t row = (chunks - 1 - t % chunks) * chunk;
       Scratch<T> scratch(forwardScratchSize(p));
-      run(p, head / p.heads, head % p.heads, row, std::min(row + kForwardChunk, p.rows),
+      run(p, head / p.heads, head % p.heads, row, std::min(row + chunk, p.rows),
           call.outputs[1].as<T>() + head * p.rows * 2, scratch.data());
     };
     std::int64_t tiles = p.batch * p.heads * chunks;
-    std::int64_t work = std::min(p.rows, kForwardChunk) * p.keys * (p.width + p.valueWidth);
+    std::int64_t work = std::min(p.rows, chunk) * p.keys * (p.width + p.valueWidth);
     std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 20) / (work + 1));
     parallelFor(tiles, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t t = begin; t < end; ++t) tile(t);
     });
     result.store();
-  });
+  };
+  if (groups) return compute(float{}, BFloat16{});
+  computeType(out.dtype) == DType::Float64 ? compute(double{}, double{}) : compute(float{}, float{});
 }
 
 /// Inputs (grad, query, key, value, output, stats, extras...).

@@ -4,6 +4,10 @@
 // score so far, and their products with the values, added to those of the blocks before (which are scaled down when a
 // larger score comes). Backward, of a chunk of keys: the scores of keys x rows again, and from them the cotangents.
 // Tiles and chunks are cut by shape; bits depend on neither threads nor instruction set.
+//
+// Forward of bfloat16 is made of products in groups (matmul/gemm_groups.h): scores of queries and keys as they are, and
+// exponentials rounded to bfloat16 times values. The sum that divides them is that of the exponentials before they are
+// rounded.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +15,7 @@
 #include <type_traits>
 
 #include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/matmul/gemm_groups.h"
 
 namespace tandem::lib {
 
@@ -31,11 +36,12 @@ struct Dropout {
   double scale = 1;  // 1 / (1 - p)
 };
 
-template <class T>
+/// Of operands E, and arithmetic and results T.
+template <class T, class E = T>
 struct AttentionProblem {
   std::int64_t batch, heads, sharedHeads;  // of query; of key and value
   std::int64_t rows, keys, width, valueWidth;
-  Heads<const T> query, key, value;
+  Heads<const E> query, key, value;
   MaskKind maskKind;
   const void* mask;
   std::int64_t maskStrides[4];
@@ -59,19 +65,27 @@ struct AttentionProblem {
   [[nodiscard]] std::int64_t visible(std::int64_t end) const { return causal ? std::min(keys, end) : keys; }
 };
 
-inline constexpr std::int64_t kForwardRows = 48;    // rows of a tile
-inline constexpr std::int64_t kForwardKeys = 128;   // keys of a tile
-inline constexpr std::int64_t kForwardChunk = 240;  // rows that share packed keys and values
+template <class E>
+inline constexpr std::int64_t kForwardRows = std::is_same_v<E, BFloat16> ? 64 : 48;  // rows of a tile
+template <class E>
+inline constexpr std::int64_t kForwardKeys = std::is_same_v<E, BFloat16> ? 256 : 128;  // keys of a tile
+template <class E>
+inline constexpr std::int64_t kForwardChunk = 5 * kForwardRows<E>;  // rows that share packed keys and values
 inline constexpr std::int64_t kBackwardKeys = 48;
 inline constexpr std::int64_t kBackwardRows = 128;
 
 constexpr std::int64_t wholePanels(std::int64_t columns) { return (columns + 63) / 64 * 64; }
 
+constexpr std::int64_t wholeGroups(std::int64_t n) { return (n + kGroup - 1) / kGroup * kGroup; }
+
 /// Elements of memory that a chunk of rows needs.
-template <class T>
-std::int64_t forwardScratchSize(const AttentionProblem<T>& p) {
-  return kForwardKeys * (p.width + wholePanels(p.valueWidth)) + kForwardRows * kForwardKeys + 2 * kForwardChunk +
-         kForwardChunk * p.valueWidth;
+template <class T, class E>
+std::int64_t forwardScratchSize(const AttentionProblem<T, E>& p) {
+  const std::int64_t own = kForwardRows<E> * kForwardKeys<E> + kForwardChunk<E> * (2 + p.valueWidth);
+  if constexpr (!std::is_same_v<E, BFloat16>) return own + kForwardKeys<E> * (p.width + wholePanels(p.valueWidth));
+  const std::int64_t width = wholeGroups(p.width), valueWidth = wholeGroups(p.valueWidth);
+  return own + kForwardKeys<E> / 2 * (width + valueWidth) + kForwardRows<E> * (kForwardKeys<E> / 2 + valueWidth) +
+         kForwardChunk<E> * width / 2;
 }
 /// Elements of memory that a chunk of keys needs.
 template <class T>
@@ -83,8 +97,8 @@ std::int64_t backwardScratchSize(const AttentionProblem<T>& p) {
 }
 
 /// Rows [row, end) of one head. `stats` are the head's, dense.
-template <class T>
-using AttentionForwardFn = void (*)(const AttentionProblem<T>&, std::int64_t b, std::int64_t h, std::int64_t row,
+template <class T, class E = T>
+using AttentionForwardFn = void (*)(const AttentionProblem<T, E>&, std::int64_t b, std::int64_t h, std::int64_t row,
                                     std::int64_t end, T* stats, T* scratch);
 /// Keys [key, end) of one head of keys, with all heads of queries that share it: adds to `queryGrad`, which lies as
 /// the first result, and writes the two others, but of keys that no row sees.
@@ -95,12 +109,14 @@ using AttentionBackwardFn = void (*)(const AttentionProblem<T>&, std::int64_t b,
 namespace avx2 {
 AttentionForwardFn<float> attentionForward(float);
 AttentionForwardFn<double> attentionForward(double);
+AttentionForwardFn<float, BFloat16> attentionForward(BFloat16);
 AttentionBackwardFn<float> attentionBackward(float);
 AttentionBackwardFn<double> attentionBackward(double);
 }  // namespace avx2
 namespace avx512 {
 AttentionForwardFn<float> attentionForward(float);
 AttentionForwardFn<double> attentionForward(double);
+AttentionForwardFn<float, BFloat16> attentionForward(BFloat16);
 AttentionBackwardFn<float> attentionBackward(float);
 AttentionBackwardFn<double> attentionBackward(double);
 }  // namespace avx512

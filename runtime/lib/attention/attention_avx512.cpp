@@ -8,6 +8,7 @@
 
 #include "runtime/lib/attention/attention.h"
 #include "runtime/lib/matmul/gemm_kernel.h"
+#include "runtime/lib/matmul/half_rows.h"
 
 #pragma GCC target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq")
 
@@ -22,8 +23,9 @@ namespace {
 
 }  // namespace
 
-AttentionForwardFn<float> attentionForward(float) { return attentionForwardChunk<Floats>; }
-AttentionForwardFn<double> attentionForward(double) { return attentionForwardChunk<Doubles>; }
+AttentionForwardFn<float> attentionForward(float) { return attentionForwardChunk<Floats, float>; }
+AttentionForwardFn<double> attentionForward(double) { return attentionForwardChunk<Doubles, double>; }
+AttentionForwardFn<float, BFloat16> attentionForward(BFloat16) { return attentionForwardChunk<Floats, BFloat16>; }
 AttentionBackwardFn<float> attentionBackward(float) { return attentionBackwardChunk<Floats>; }
 AttentionBackwardFn<double> attentionBackward(double) { return attentionBackwardChunk<Doubles>; }
 

@@ -53,8 +53,8 @@ template <class T>
 inline constexpr T kMinusInfinity = -__builtin_huge_valf();
 
 /// Does dropout keep this element?
-template <class T>
-bool keeps(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t key) {
+template <class T, class E>
+bool keeps(const AttentionProblem<T, E>& p, std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t key) {
   return p.keeps(p.drop, ((b * p.heads + h) * p.rows + row) * p.keys + key);
 }
 
@@ -76,8 +76,8 @@ void addMask(const M* mask, std::int64_t step, T* scores, std::int64_t count) {
   else
     for (std::int64_t j = 0; j < count; ++j) scores[j] += added(mask[j * step]);
 }
-template <class T>
-void addMask(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t key,
+template <class T, class E>
+void addMask(const AttentionProblem<T, E>& p, std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t key,
              bool alongKeys, T* scores, std::int64_t count) {
   const std::int64_t at = b * p.maskStrides[0] + h * p.maskStrides[1] + row * p.maskStrides[2] + key * p.maskStrides[3];
   const std::int64_t step = p.maskStrides[alongKeys ? 3 : 2];
@@ -132,10 +132,9 @@ struct Lanes {
 constexpr auto kSum = [](auto a, auto b) __attribute__((always_inline)) { return a + b; };
 constexpr auto kLarger = [](auto a, auto b) __attribute__((always_inline)) { return b > a ? b : a; };
 
-/// s *= scale, and so much of whole lanes behind it as is not a score is -infinity.
+/// So much of whole lanes behind the scores as is none is -infinity.
 template <class T>
-void scaleScores(T* s, std::int64_t count, T scale) {
-  for (std::int64_t i = 0; i < count; ++i) s[i] *= scale;
+void fillLanes(T* s, std::int64_t count) {
   for (; count % kSumLanes != 0; ++count) s[count] = kMinusInfinity<T>;
 }
 /// The largest score. A NaN is passed over (the exponentials' sum shows it) unless all others are -infinity.
@@ -147,61 +146,189 @@ T largest(const T* s, std::int64_t count) {
   for (std::int64_t i = 0; best == kMinusInfinity<T> && i < count; ++i) best = s[i] != s[i] ? s[i] : best;
   return best;
 }
-/// s = e^(s - m), and their sum.
+/// s = e^(s * scale - m), and their sum.
 template <class V, class T = typename V::Scalar>
-T exponentials(T* s, std::int64_t count, T m) {
+T exponentials(T* s, std::int64_t count, T scale, T m) {
   Lanes<V> lanes(0);
   for (std::int64_t i = 0; i < count; i += kSumLanes) {
-    for (std::int64_t l = 0; l < kSumLanes; ++l) s[i + l] = expNegative(s[i + l] - m);
+    for (std::int64_t l = 0; l < kSumLanes; ++l) s[i + l] = expNegative(s[i + l] * scale - m);
     lanes.take(s + i, kSum);
   }
   return lanes.combined(kSum);
 }
 
-template <class V, class T = typename V::Scalar>
-void attentionForwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int64_t row,
+/// The products of a chunk of rows of one head with blocks of keys, and of values.
+template <class V, class E>
+class ForwardProducts {
+  using T = typename V::Scalar;
+
+ public:
+  ForwardProducts(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int64_t /*row*/,
+                  std::int64_t /*end*/, T* scratch)
+      : p_(p), query_(p.query.at(b, h)), key_(p.key.at(b, h / p.group())), value_(p.value.at(b, h / p.group())),
+        keys_(scratch), values_(scratch + kForwardKeys<E> * p.width) {}
+
+  /// The block of `count` keys from `first` on is the next one's.
+  void pack(std::int64_t first, std::int64_t count) {
+    count_ = count;
+    packColumns(Matrix<T>{key_ + first * p_.key.strides[2], 1, p_.key.strides[2]}, p_.width, count, keys_);
+    packColumns(Matrix<T>{value_ + first * p_.value.strides[2], p_.value.strides[2], 1}, count, p_.valueWidth, values_);
+  }
+  /// s[rows][kForwardKeys<E>] = the products of rows from `first` on and of the first `keys`.
+  void scores(std::int64_t first, std::int64_t rows, std::int64_t keys, T* s) const {
+    timesPanels<V>(rows, keys, p_.width, query_ + first * p_.query.strides[2], p_.query.strides[2], keys_, p_.width, s,
+                   kForwardKeys<E>, false);
+  }
+  /// sums[rows][valueWidth] += s times the first `keys` values.
+  void addWeighted(const T* s, std::int64_t rows, std::int64_t keys, T* sums) const {
+    timesPanels<V>(rows, p_.valueWidth, keys, s, kForwardKeys<E>, values_, count_, sums, p_.valueWidth, true);
+  }
+
+ private:
+  const AttentionProblem<T>& p_;
+  const T *query_, *key_, *value_;
+  T *keys_, *values_;
+  std::int64_t count_ = 0;
+};
+
+/// In groups. Sums are added here: tiles take subnormal numbers for zeros, and sums that shrink may become such.
+template <class V>
+class ForwardProducts<V, BFloat16> {
+ public:
+  ForwardProducts(const AttentionProblem<float, BFloat16>& p, std::int64_t b, std::int64_t h, std::int64_t row,
+                  std::int64_t end, float* scratch)
+      : p_(p), width_(wholeGroups(p.width)), valueWidth_(wholeGroups(p.valueWidth)), row_(row),
+        query_(p.query.at(b, h) + row * p.query.strides[2]), queryStep_(p.query.strides[2]),
+        key_(p.key.at(b, h / p.group())), value_(p.value.at(b, h / p.group())) {
+    const auto take = [&scratch](std::int64_t words) { return std::exchange(scratch, scratch + words); };
+    keys_ = reinterpret_cast<Pair*>(take(kForwardKeys<BFloat16> / 2 * width_));
+    values_ = reinterpret_cast<Pair*>(take(kForwardKeys<BFloat16> / 2 * valueWidth_));
+    weights_ = reinterpret_cast<BFloat16*>(take(kForwardRows<BFloat16> * kForwardKeys<BFloat16> / 2));
+    added_ = take(kForwardRows<BFloat16> * valueWidth_);
+    if (p.width != width_) {
+      query_ =
+          denseRows({query_, queryStep_, 1}, end - row, p.width, reinterpret_cast<BFloat16*>(scratch), width_).data;
+      queryStep_ = width_;
+    }
+    queryExponent_ = exponent(end - row, width_, query_, queryStep_);
+  }
+
+  void pack(std::int64_t first, std::int64_t count) {
+    const auto panels = [](const Matrix<BFloat16>& b, std::int64_t k, std::int64_t n, Pair* to) {
+      for (std::int64_t j = 0; j < n; j += kGroupColumns)
+        packGroupPanel(b, k, j, std::min(kGroupColumns, n - j), to + j * wholeGroups(k) / 2);
+    };
+    count_ = count;
+    panels({key_ + first * p_.key.strides[2], 1, p_.key.strides[2]}, p_.width, count, keys_);
+    panels({value_ + first * p_.value.strides[2], p_.value.strides[2], 1}, count, p_.valueWidth, values_);
+    const std::int64_t keys = wholeGroups(count);
+    forScores_ = kernels_.forExponents(queryExponent_, exponent(keys, width_, elements(keys_), width_));
+    // Exponentials that are smaller add too little to be seen, if values are not of very different sizes, and none of
+    // what others add is subnormal.
+    const int least = smallestExponent(keys, valueWidth_, elements(values_), valueWidth_);
+    const int most = largestExponent(keys, valueWidth_, elements(values_), valueWidth_);
+    leavesOut_ = least + kLeastExponent >= kSafeExponents && most - least <= kLeastExponent - 20;
+    forWeighted_ = leavesOut_ ? kernels_.fast : kernels_.exact;
+  }
+  void scores(std::int64_t first, std::int64_t rows, std::int64_t keys, float* s) const {
+    forScores_({.rows = rows,
+                .groups = width_ / kGroup,
+                .a = query_ + (first - row_) * queryStep_,
+                .lda = queryStep_,
+                .panels = keys_,
+                .count = wholeGroups(keys) / kGroupColumns,
+                .panelStride = width_ / 2 * kGroupColumns,
+                .c = s,
+                .ldc = kForwardKeys<BFloat16>,
+                .last = lastOfGroups(p_.width)});
+  }
+  void addWeighted(float* s, std::int64_t rows, std::int64_t keys, float* sums) const {
+    const std::int64_t whole = wholeGroups(keys);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      float* const line = s + i * kForwardKeys<BFloat16>;
+      for (std::int64_t j = keys; j < whole; ++j) line[j] = 0;
+      narrow(line, weights_ + i * kForwardKeys<BFloat16>, whole);
+      if (!leavesOut_) continue;
+      auto* const bits = reinterpret_cast<std::uint16_t*>(weights_ + i * kForwardKeys<BFloat16>);
+      for (std::int64_t j = 0; j < whole; ++j) bits[j] = bits[j] < kLeastExponent << 7 ? 0 : bits[j];
+    }
+    forWeighted_({.rows = rows,
+                  .groups = whole / kGroup,
+                  .a = weights_,
+                  .lda = kForwardKeys<BFloat16>,
+                  .panels = values_,
+                  .count = valueWidth_ / kGroupColumns,
+                  .panelStride = wholeGroups(count_) / 2 * kGroupColumns,
+                  .c = added_,
+                  .ldc = valueWidth_,
+                  .last = lastOfGroups(keys)});
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < p_.valueWidth; ++j) sums[i * p_.valueWidth + j] += added_[i * valueWidth_ + j];
+  }
+
+ private:
+  static constexpr int kLeastExponent = 63;
+  static const BFloat16* elements(const Pair* pairs) { return reinterpret_cast<const BFloat16*>(pairs); }
+  int exponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld) const {
+    return kernels_.flush() ? smallestExponent(rows, columns, from, ld) : 0;
+  }
+
+  const AttentionProblem<float, BFloat16>& p_;
+  const GroupKernels& kernels_ = groupKernels();
+  std::int64_t width_, valueWidth_, row_;
+  const BFloat16* query_;
+  std::int64_t queryStep_;
+  const BFloat16 *key_, *value_;
+  Pair *keys_, *values_;
+  BFloat16* weights_;  // [kForwardRows][kForwardKeys<BFloat16>]
+  float* added_;       // [kForwardRows][valueWidth_]
+  std::int64_t count_ = 0;
+  int queryExponent_;
+  bool leavesOut_ = false;
+  GroupTileFn forScores_ = nullptr, forWeighted_ = nullptr;
+};
+
+template <class V, class E, class T = typename V::Scalar>
+void attentionForwardChunk(const AttentionProblem<T, E>& p, std::int64_t b, std::int64_t h, std::int64_t row,
                            std::int64_t end, T* stats, T* scratch) {
-  std::int64_t kv = h / p.group();
-  const T* q = p.query.at(b, h);
-  const T* k = p.key.at(b, kv);
-  const T* v = p.value.at(b, kv);
   auto scale = static_cast<T>(p.scale);
-  T* keyPanels = scratch;
-  T* valuePanels = keyPanels + kForwardKeys * p.width;
-  T* s = valuePanels + kForwardKeys * wholePanels(p.valueWidth);
-  T* best = s + kForwardRows * kForwardKeys;
-  T* total = best + kForwardChunk;
-  T* sums = total + kForwardChunk;
+  const bool late = p.maskKind == MaskKind::None && scale > 0;  // the largest score is that of the largest product
   std::int64_t e = p.valueWidth;
+  T* s = scratch;
+  T* best = s + kForwardRows<E> * kForwardKeys<E>;
+  T* total = best + kForwardChunk<E>;
+  T* sums = total + kForwardChunk<E>;
+  ForwardProducts<V, E> products(p, b, h, row, end, sums + kForwardChunk<E> * e);
   for (std::int64_t i = 0; i < end - row; ++i) best[i] = kMinusInfinity<T>, total[i] = 0;
   for (std::int64_t i = 0; i < (end - row) * e; ++i) sums[i] = 0;
 
-  for (std::int64_t k0 = 0, last = p.visible(end); k0 < last; k0 += kForwardKeys) {
-    std::int64_t keys = std::min(kForwardKeys, last - k0);
-    packColumns(Matrix<T>{k + k0 * p.key.strides[2], 1, p.key.strides[2]}, p.width, keys, keyPanels);
-    packColumns(Matrix<T>{v + k0 * p.value.strides[2], p.value.strides[2], 1}, keys, e, valuePanels);
-    for (std::int64_t r0 = row; r0 < end; r0 += kForwardRows) {
-      std::int64_t rows = std::min(kForwardRows, end - r0);
+  for (std::int64_t k0 = 0, last = p.visible(end); k0 < last; k0 += kForwardKeys<E>) {
+    std::int64_t keys = std::min(kForwardKeys<E>, last - k0);
+    products.pack(k0, keys);
+    for (std::int64_t r0 = row; r0 < end; r0 += kForwardRows<E>) {
+      std::int64_t rows = std::min(kForwardRows<E>, end - r0);
       std::int64_t seen = std::min(keys, p.visible(r0 + rows) - k0);
       if (seen <= 0) continue;
-      timesPanels<V>(rows, seen, p.width, q + r0 * p.query.strides[2], p.query.strides[2], keyPanels, p.width, s,
-                     kForwardKeys, false);
+      products.scores(r0, rows, seen, s);
       for (std::int64_t i = 0; i < rows; ++i) {
-        T* line = s + i * kForwardKeys;
+        T* line = s + i * kForwardKeys<E>;
         std::int64_t at = r0 + i - row;
         std::int64_t count = std::min(seen, p.visible(r0 + i + 1) - k0);
         if (count < 0) count = 0;
-        scaleScores(line, count, scale);
-        addMask(p, b, h, r0 + i, k0, true, line, count);
-        T m = largest<V>(line, count);
+        if (!late) {
+          for (std::int64_t j = 0; j < count; ++j) line[j] *= scale;
+          addMask(p, b, h, r0 + i, k0, true, line, count);
+        }
+        fillLanes(line, count);
+        T m = largest<V>(line, count) * (late ? scale : T{1});
         m = m > best[at] || m != m ? m : best[at];
         if (m == kMinusInfinity<T>) {  // nothing to attend to so far
           for (std::int64_t j = 0; j < seen; ++j) line[j] = 0;
           continue;
         }
-        T shrink = expNegative(best[at] - m);
+        const T shrink = best[at] == m ? T{1} : expNegative(best[at] - m);
         best[at] = m;
-        total[at] = total[at] * shrink + exponentials<V>(line, count, m);
+        total[at] = total[at] * shrink + exponentials<V>(line, count, late ? scale : T{1}, m);
         for (std::int64_t j = count; j < seen; ++j) line[j] = 0;
         if (p.drops)
           for (std::int64_t j = 0; j < count; ++j)
@@ -209,7 +336,7 @@ void attentionForwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::in
         if (shrink != 1)
           for (std::int64_t j = 0; j < e; ++j) sums[at * e + j] *= shrink;
       }
-      timesPanels<V>(rows, e, seen, s, kForwardKeys, valuePanels, keys, sums + (r0 - row) * e, e, true);
+      products.addWeighted(s, rows, seen, sums + (r0 - row) * e);
     }
   }
   T* out = p.resultAt(0, b, h) + row * p.resultStrides[0][2];

@@ -59,7 +59,7 @@ struct HalfConvolution {
 class HalfTiles {
  public:
   explicit HalfTiles(const HalfConvolution& c)
-      : c_(c), of_(c.of), blocks_(of_.windows, c.n, c.planes, kTileWindows),
+      : c_(c), of_(c.of), blocks_(of_.windows, c.n, c.planes, kTileWindows, ceilDiv(c.n, numThreads())),
         layout_(of_.windows, c.planes, blocks_.largest().rows, blocks_.largest().columns),
         offsets_(c.planes * of_.places.size()), filters_(filtersSize()) {
     std::int64_t* offset = offsets_.data();
@@ -154,7 +154,8 @@ class HalfTiles {
                  .c = sums.data(),
                  .ldc = ld,
                  .rowStride = ld + HalfSlabs::kStep,
-                 .add = g > 0});
+                 .add = g > 0,
+                 .last = g + near < groups ? kGroup : lastOfGroups(c_.planes * part.count)});
       }
       store(part, seen, group * c_.m + first, outputs, sums.data(), ld);
     }
@@ -220,7 +221,8 @@ class HalfTiles {
 
 }  // namespace
 
-WindowBlocks::WindowBlocks(const Windows& w, std::int64_t n, std::int64_t planes, std::int64_t windows)
+WindowBlocks::WindowBlocks(const Windows& w, std::int64_t n, std::int64_t planes, std::int64_t windows,
+                           std::int64_t images)
     : n_(n), rows_(w.rows), columns_(w.columns), largest_{0, 0, w.rows, w.columns} {
   if (w.count() > windows) {
     largest_.columns = ceilDiv(w.columns, std::max<std::int64_t>(1, w.columns / windows));
@@ -228,7 +230,7 @@ WindowBlocks::WindowBlocks(const Windows& w, std::int64_t n, std::int64_t planes
     largest_.rows = ceilDiv(w.rows, down);
   }
   const std::int64_t slab = SlabLayout(w, 1, largest_.rows, largest_.columns).size() * planes;
-  images_ = std::clamp<std::int64_t>(std::min(windows / w.count(), kTileSlab / slab), 1, n);
+  images_ = std::clamp<std::int64_t>(std::min({images, windows / w.count(), kTileSlab / slab}), 1, n);
   batches_ = ceilDiv(n, images_), down_ = ceilDiv(rows_, largest_.rows), across_ = ceilDiv(columns_, largest_.columns);
 }
 

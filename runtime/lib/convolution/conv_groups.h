@@ -30,8 +30,8 @@ class WindowBlocks {
     std::int64_t count() const { return images * windows.rows * windows.columns; }
   };
 
-  /// Of `n` images, of `planes` planes each, and at least so many windows a block if there are.
-  WindowBlocks(const Windows& w, std::int64_t n, std::int64_t planes, std::int64_t windows);
+  /// Of `n` images, of `planes` planes each; of about so many windows, at most, and at most so many images.
+  WindowBlocks(const Windows& w, std::int64_t n, std::int64_t planes, std::int64_t windows, std::int64_t images);
 
   /// The largest.
   const WindowBlock& largest() const { return largest_; }

@@ -21,8 +21,8 @@ class HalfWeightGrad {
  public:
   HalfWeightGrad(const ConvShape& s, const Windows& windows, const BFloat16* grad, const BFloat16* input)
       : s_(s), windows_(windows), grad_(grad), input_(input), taps_(windows.taps.size()),
-        blocks_(windows, s.n, s.groupChannels(), kBlockWindows), depth_(ceilDiv(blocks_[0].count(), kGroup) * kGroup),
-        panels_(ceilDiv(s.groupOutputs(), kGroupColumns)) {
+        blocks_(windows, s.n, s.groupChannels(), kBlockWindows, s.n),
+        depth_(ceilDiv(blocks_[0].count(), kGroup) * kGroup), panels_(ceilDiv(s.groupOutputs(), kGroupColumns)) {
     channels_ = std::clamp<std::int64_t>(kTileRows / taps_, 1, s.groupChannels());
     strips_ = ceilDiv(s.groupChannels(), channels_);
     pieces_ = std::clamp<std::int64_t>(ceilDiv(kTiles, s.groups * strips_), 1, std::min(kMaxPieces, blocks_.count()));
@@ -128,7 +128,8 @@ class HalfWeightGrad {
                .panelStride = depth / 2 * kGroupColumns,
                .c = sums,
                .ldc = width(),
-               .add = b > first});
+               .add = b > first,
+               .last = lastOfGroups(block.count())});
     }
   }
 

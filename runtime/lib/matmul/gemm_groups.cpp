@@ -37,38 +37,6 @@ bool hasPairs(const Matrix<BFloat16>& b) {
   return b.rowStride == 1 && b.columnStride % 2 == 0 && reinterpret_cast<std::uintptr_t>(b.data) % sizeof(Pair) == 0;
 }
 
-/// The panel of b from column j on.
-void packPanel(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::int64_t columns, Pair* to) {
-  const std::int64_t words = ceilDiv(k, kGroup) * kGroup / 2;
-  std::int64_t p = 0;  // words of a column that are done
-  if (hasPairs(b)) {
-    // The words of columns are transposed.
-    if (columns < kGroupColumns) std::memset(to, 0, static_cast<std::size_t>(words * kGroupColumns) * sizeof(Pair));
-    p = k / 2;
-    const auto* from = reinterpret_cast<const float*>(b.data + j * b.columnStride);
-    transposeTo(from, b.columnStride / 2, reinterpret_cast<float*>(to), kGroupColumns, p, columns);
-  }
-  for (; p < words; ++p) {
-    Pair* const row = to + p * kGroupColumns;
-    const auto element = [&](std::int64_t i, std::int64_t x) -> Pair {
-      return i < k ? b.data[i * b.rowStride + (j + x) * b.columnStride].bits : 0;
-    };
-    std::int64_t x = 0;
-    if (b.columnStride == 1 && 2 * p + 1 < k) {
-      for (; x + 16 <= columns; x += 16) {
-        const BFloat16* const from = b.data + 2 * p * b.rowStride + j + x;
-        const __m256i even = load(from), odd = load(from + b.rowStride);
-        const __m256i low = _mm256_unpacklo_epi16(even, odd), high = _mm256_unpackhi_epi16(even, odd);
-        auto* const at = reinterpret_cast<__m256i*>(row + x);
-        _mm256_storeu_si256(at, _mm256_permute2x128_si256(low, high, 0x20));
-        _mm256_storeu_si256(at + 1, _mm256_permute2x128_si256(low, high, 0x31));
-      }
-    }
-    for (; x < columns; ++x) row[x] = element(2 * p, x) | element(2 * p + 1, x) << 16;
-    for (; x < kGroupColumns; ++x) row[x] = 0;
-  }
-}
-
 /// One product: rows of a where they lie or in a dense copy, panels of b, and tiles of c, in any order.
 class GroupsProduct {
  public:
@@ -139,7 +107,7 @@ class GroupsProduct {
   void pack(std::int64_t p0, std::int64_t count, Pair* to) const {
     for (std::int64_t p = p0; p < p0 + count; ++p, to += panelSize_) {
       const std::int64_t j = p * kGroupColumns;
-      packPanel(b_, k_, j, std::min(kGroupColumns, n_ - j), to);
+      packGroupPanel(b_, k_, j, std::min(kGroupColumns, n_ - j), to);
       if (kernels_.flush())
         panelExponents_[p] = smallestExponent(panelSize_ / kGroupColumns, 2 * kGroupColumns,
                                               reinterpret_cast<BFloat16*>(to), 2 * kGroupColumns);
@@ -167,7 +135,8 @@ class GroupsProduct {
                          .count = count,
                          .panelStride = panelSize_,
                          .c = sums.data(),
-                         .ldc = ld};
+                         .ldc = ld,
+                         .last = lastOfGroups(k_)};
     kernelOf(block, p0, count)(tile);
     put(sums.data(), ld, i0, rows, p0 * kGroupColumns);
   }
@@ -238,6 +207,16 @@ int smallestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* fr
   return std::min((*std::min_element(all, all + 16) + 1) >> 7, kNoExponent);
 }
 
+int largestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld) {
+  __m256i most = _mm256_setzero_si256();
+  for (std::int64_t i = 0; i < rows; ++i, from += ld)
+    for (std::int64_t e = 0; e < columns; e += 16)
+      most = _mm256_max_epu16(most, _mm256_and_si256(load(from + e), _mm256_set1_epi16(0x7fff)));
+  alignas(32) std::uint16_t all[16];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(all), most);
+  return *std::max_element(all, all + 16) >> 7;
+}
+
 int smallestExponent(const BFloat16* from, std::int64_t n) {
   const std::int64_t whole = n / kGroup * kGroup;
   BFloat16 rest[kGroup] = {};
@@ -250,6 +229,37 @@ int smallestExponent(const BFloat16* from, std::int64_t n) {
     }
   });
   return least;
+}
+
+void packGroupPanel(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::int64_t columns, Pair* to) {
+  const std::int64_t words = ceilDiv(k, kGroup) * kGroup / 2;
+  std::int64_t p = 0;  // words of a column that are done
+  if (hasPairs(b)) {
+    // The words of columns are transposed.
+    if (columns < kGroupColumns) std::memset(to, 0, static_cast<std::size_t>(words * kGroupColumns) * sizeof(Pair));
+    p = k / 2;
+    const auto* from = reinterpret_cast<const float*>(b.data + j * b.columnStride);
+    transposeTo(from, b.columnStride / 2, reinterpret_cast<float*>(to), kGroupColumns, p, columns);
+  }
+  for (; p < words; ++p) {
+    Pair* const row = to + p * kGroupColumns;
+    const auto element = [&](std::int64_t i, std::int64_t x) -> Pair {
+      return i < k ? b.data[i * b.rowStride + (j + x) * b.columnStride].bits : 0;
+    };
+    std::int64_t x = 0;
+    if (b.columnStride == 1 && 2 * p + 1 < k) {
+      for (; x + 16 <= columns; x += 16) {
+        const BFloat16* const from = b.data + 2 * p * b.rowStride + j + x;
+        const __m256i even = load(from), odd = load(from + b.rowStride);
+        const __m256i low = _mm256_unpacklo_epi16(even, odd), high = _mm256_unpackhi_epi16(even, odd);
+        auto* const at = reinterpret_cast<__m256i*>(row + x);
+        _mm256_storeu_si256(at, _mm256_permute2x128_si256(low, high, 0x20));
+        _mm256_storeu_si256(at + 1, _mm256_permute2x128_si256(low, high, 0x31));
+      }
+    }
+    for (; x < columns; ++x) row[x] = element(2 * p, x) | element(2 * p + 1, x) << 16;
+    for (; x < kGroupColumns; ++x) row[x] = 0;
+  }
 }
 
 Matrix<BFloat16> denseRows(const Matrix<BFloat16>& x, std::int64_t rows, std::int64_t columns, BFloat16* to,

@@ -25,6 +25,9 @@ inline constexpr std::int64_t kLeastSide = 8;  // of fewer rows or columns a pro
 inline constexpr std::int64_t kGroupColumns = 32;  // of a panel of b
 inline constexpr std::int64_t kNearGroups = 8;     // whose part of a panel stays in the first-level cache
 
+/// Elements of the last group of k.
+constexpr std::int64_t lastOfGroups(std::int64_t k) { return (k - 1) % kGroup + 1; }
+
 /// A part of such a product: c[rows][count * kGroupColumns] = or += the sums of `groups` groups, rows of c `ldc` apart.
 /// Row i of a has its elements at `a + i * lda`, with zeros behind the last of k. Of b there are `count` panels, each
 /// row by row of pairs: word [p][column] has element 2p of the column in its lower half and 2p + 1 in its upper one.
@@ -39,6 +42,7 @@ struct GroupTile {
   std::int64_t ldc;
   std::int64_t rowStride = kGroupColumns;  // in words, from one row of a panel to the next
   bool add = false;
+  std::int64_t last = kGroup;  // elements of the last group: those behind them are zeros, and need not be added
 };
 using GroupTileFn = void (*)(const GroupTile& t);
 
@@ -61,9 +65,15 @@ struct GroupKernels {
 };
 const GroupKernels& groupKernels();
 
+/// Columns [j, j + columns) of b[k], at most kGroupColumns, as a panel, with zeros behind them and behind the last of
+/// k.
+void packGroupPanel(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::int64_t columns, Pair* to);
+
 /// The smallest exponent, as stored, of any element but zero of rows of whole groups, `ld` apart.
 int smallestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld);
-/// Of any number of them, shared among threads.
+/// The largest one.
+int largestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld);
+/// The smallest of any number of them, shared among threads.
 int smallestExponent(const BFloat16* from, std::int64_t n);
 
 namespace avx2 {

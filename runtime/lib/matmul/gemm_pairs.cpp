@@ -78,8 +78,9 @@ struct PairChains {
   static auto load(const Pair* from) { return (__m512bh)(_mm512_loadu_si512(from)); }
   static auto broadcast(Pair x) { return (__m512bh)(_mm512_set1_epi32(static_cast<int>(x))); }
   static auto multiplyAdd(__m512bh x, __m512bh y, __m512 sum) { return _mm512_dpbf16_ps(sum, x, y); }
-  static void chains(std::int64_t rows, const Pair* a, std::int64_t lda, const Pair* panel, float* c, bool add) {
-    rowsTimesPairs(rows, kHalf, a, lda, panel, c, kColumns, add);
+  static void chains(std::int64_t rows, std::int64_t half, const Pair* a, std::int64_t lda, const Pair* panel, float* c,
+                     bool add) {
+    rowsTimesPairs(rows, half, a, lda, panel, c, kColumns, add);
   }
 };
 

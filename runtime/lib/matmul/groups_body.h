@@ -2,20 +2,20 @@
 // sets the instruction set, in a namespace of its own. K describes the chains: Element, of which kHalf make one of a
 // group's two chains, kRows and kColumns of what registers hold, of two vectors; `split`, which makes the elements of
 // the even and of the odd chain of 16 words, each with two elements of bfloat16, `step` words apart, for `count`
-// columns side by side; `chains`, which computes c[rows][kColumns] of kHalf elements, or adds to it; and of vectors
+// columns side by side; `chains`, which computes c[rows][kColumns] of `half` elements, or adds to it; and of vectors
 // broadcast, load and multiplyAdd.
 
-/// c[kRows][kColumns] = or += so many groups.
+/// c[kRows][kColumns] = or += so many groups; of the last one chains have `last` elements.
 template <class K, class Element = typename K::Element>
-[[gnu::noinline]] void wholeTile(std::int64_t groups, const Element* a, std::int64_t lda, const Element* panel,
-                                 float* c, std::int64_t ldc, bool add) {
+[[gnu::noinline]] void wholeTile(std::int64_t groups, std::int64_t last, const Element* a, std::int64_t lda,
+                                 const Element* panel, float* c, std::int64_t ldc, bool add) {
   using V = typename K::Floats;
   constexpr std::int64_t width = K::kColumns, lanes = V::kLanes;
   alignas(64) float even[K::kRows * width];
   typename V::Vector acc[K::kRows][2];
-  const auto chains = [&] {
+  const auto chains = [&](std::int64_t half) {
     for (auto& row : acc) row[0] = row[1] = V::zero();
-    for (std::int64_t p = 0; p < K::kHalf; ++p, panel += width, ++a) {
+    for (std::int64_t p = 0; p < half; ++p, panel += width, ++a) {
       const auto b0 = K::load(panel), b1 = K::load(panel + lanes);
 #pragma GCC unroll 16
       for (int i = 0; i < K::kRows; ++i) {
@@ -24,13 +24,15 @@ template <class K, class Element = typename K::Element>
         acc[i][1] = K::multiplyAdd(x, b1, acc[i][1]);
       }
     }
+    a += K::kHalf - half, panel += (K::kHalf - half) * width;
   };
   for (std::int64_t g = 0; g < groups; ++g) {
-    chains();
+    const std::int64_t half = g + 1 < groups ? K::kHalf : last;
+    chains(half);
 #pragma GCC unroll 16
     for (int i = 0; i < K::kRows; ++i)
       for (int v = 0; v < 2; ++v) V::store(even + i * width + v * lanes, acc[i][v]);
-    chains();
+    chains(half);
 #pragma GCC unroll 16
     for (int i = 0; i < K::kRows; ++i)
       for (int v = 0; v < 2; ++v) {
@@ -60,6 +62,7 @@ void chainsOfGroups(const GroupTile& t) {
     for (std::int64_t j = 0; j < t.count * kGroupColumns; j += width) {
       const std::int64_t near = std::min(kNearGroups, t.groups - g0);
       const bool more = t.add || g0 > 0;
+      const std::int64_t last = g0 + near < t.groups ? K::kHalf : ceilDiv(t.last * K::kHalf, kGroup);
       const std::uint32_t* const from = t.panels + j / kGroupColumns * t.panelStride + j % kGroupColumns;
       for (std::int64_t g = 0; g < near; ++g)
         K::split(from + (g0 + g) * kGroup / 2 * t.rowStride, t.rowStride, width, panel + g * group * width);
@@ -68,12 +71,13 @@ void chainsOfGroups(const GroupTile& t) {
         const Element* const a = rows.data() + i * ld + g0 * group;
         float* const c = t.c + i * t.ldc + j;
         if (here == K::kRows) {
-          wholeTile<K>(near, a, ld, panel, c, t.ldc, more);
+          wholeTile<K>(near, last, a, ld, panel, c, t.ldc, more);
           continue;
         }
         for (std::int64_t g = 0; g < near; ++g) {
-          K::chains(here, a + g * group, ld, panel + g * group * width, sums, false);
-          K::chains(here, a + g * group + K::kHalf, ld, panel + (g * group + K::kHalf) * width, sums, true);
+          const std::int64_t half = g + 1 < near ? K::kHalf : last;
+          K::chains(here, half, a + g * group, ld, panel + g * group * width, sums, false);
+          K::chains(here, half, a + g * group + K::kHalf, ld, panel + (g * group + K::kHalf) * width, sums, true);
           for (std::int64_t y = 0; y < here; ++y)
             for (std::int64_t x = 0; x < width; ++x) {
               float& to = c[y * t.ldc + x];
@@ -104,7 +108,8 @@ struct FloatChains {
   static auto multiplyAdd(typename V::Vector x, typename V::Vector y, typename V::Vector sum) {
     return V::fma(x, y, sum);
   }
-  static void chains(std::int64_t rows, const float* a, std::int64_t lda, const float* panel, float* c, bool add) {
-    blockTimesPanel<V>(rows, kColumns, kHalf, PlacedRows<float>{a, lda, 0, 0, false}, panel, c, kColumns, add);
+  static void chains(std::int64_t rows, std::int64_t half, const float* a, std::int64_t lda, const float* panel,
+                     float* c, bool add) {
+    blockTimesPanel<V>(rows, kColumns, half, PlacedRows<float>{a, lda, 0, 0, false}, panel, c, kColumns, add);
   }
 };

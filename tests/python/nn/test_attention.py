@@ -177,3 +177,27 @@ def test_a_mask_and_is_causal_hold_both(kind, mode):
     grads = [tandem.autograd.grad(o.square().sum(), (q, k, v)) for o in (got, expected)]
     for a, b in zip(*grads, strict=True):
         assert_same_bits(a, b)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-20, 1e-36, 0.0], ids=["values", "small", "subnormal", "unlike"])
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"mask": True}, {"scale": -0.5}], ids=str)
+@pytest.mark.parametrize("widths", [(64, 64), (40, 33), (20, 72)], ids=str)
+def test_bfloat16_is_float32_rounded(size, options, widths, threads):
+    """Exponentials are rounded, too; none is left out that meets a value much larger than others."""
+    width, value_width = widths
+    query, key = (tandem.randn(2, 4, rows, width).bfloat16() for rows in (150, 300))
+    value = tandem.randn(2, 4, 300, value_width)
+    value = value * size if size else value * tandem.exp(20 * tandem.randn(2, 4, 300, 1))
+    value = value.bfloat16()
+    if not size:
+        query = query * 4
+    options = dict(options)
+    if options.pop("mask", False):
+        options["attn_mask"] = tandem.rand(150, 300) < 0.7
+    got = F.scaled_dot_product_attention(query, key, value, **options)
+    wide = query.float(), key.float()
+    want = F.scaled_dot_product_attention(*wide, value.float(), **options).double()
+    terms = F.scaled_dot_product_attention(*wide, value.float().abs(), **options).double()
+    assert ((got.double() - want).abs() <= terms * 2**-7 + 2**-133).all()
+    laid = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (query, key, value)]
+    assert_same_bits(F.scaled_dot_product_attention(*laid, **options), got)

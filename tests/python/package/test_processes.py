@@ -299,8 +299,12 @@ for dtype in (tandem.bfloat16, tandem.float16):
         y.float().square().sum().backward()
         results += [r.float() for r in (y.detach(), x.grad, weight.grad)]
     q = tandem.randn(2, 3, 40, 16, dtype=dtype)
-    attention = tandem.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True)
-    results.append(attention.float())
+    results.append(tandem.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).float())
+    for size in (1.0, 1e-20):
+        q, k, v = tandem.randn(2, 2, 90, 40), tandem.randn(2, 2, 300, 40), tandem.randn(2, 2, 300, 33) * size
+        q, k, v = (3 * q).to(dtype), k.to(dtype), v.to(dtype)
+        for options in ({}, {"attn_mask": tandem.rand(90, 300) < 0.8}):
+            results.append(tandem.nn.functional.scaled_dot_product_attention(q, k, v, **options).float())
 digest"""
 
 
