@@ -148,19 +148,16 @@ class LBFGS(Optimizer):
         self, closure: Any, t: float, direction: Tensor, loss: float, grad: Tensor, slope: float
     ) -> tuple[float, Tensor, float, int]:
         """A length along `direction`; the parameters stay where they are."""
-        start = [p.clone() for p in self._params]
 
-        def at(length: float) -> _Point:
+        def at(start: list[Tensor], length: float, direction: Tensor) -> tuple[float, Tensor]:
             self._move(direction, length)
             value = float(self._run_closure(closure))
             gradient = self._flat_grad()
             for p, origin in zip(self._params, start, strict=True):
                 p.copy_(origin)
-            return _Point(length, value, gradient, float(gradient.dot(direction)))
+            return value, gradient
 
-        largest = float(direction.abs().max())
-        found, evaluations = _strong_wolfe(at, t, _Point(0.0, loss, grad.clone(), slope), largest)
-        return found.loss, found.grad, found.t, evaluations
+        return _strong_wolfe(at, [p.clone() for p in self._params], t, direction, loss, grad, slope)
 
     def _is_flat(self, grad: Tensor) -> bool:
         return float(grad.abs().max()) <= self.param_groups[0]["tolerance_grad"]
@@ -181,53 +178,69 @@ class _Point(NamedTuple):
     """What is known at length `t` along the direction of a search."""
 
     t: float
-    loss: float
+    loss: Any
     grad: Tensor
     slope: float
 
 
 def _strong_wolfe(
-    at: Callable[[float], _Point],
+    obj_func: Callable[[Any, float, Tensor], tuple[Any, Tensor]],
+    x: Any,
     t: float,
-    start: _Point,
-    largest: float,
-    sufficient: float = 1e-4,
-    flatness: float = 0.9,
-    tolerance: float = 1e-9,
-    most: int = 25,
-) -> tuple[_Point, int]:
-    """A point that meets the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5 and 3.6), and how often `at`
-    was called: steps grow until they bracket one, and the bracket shrinks, both by cubic interpolation."""
+    d: Tensor,
+    f: Any,
+    g: Tensor,
+    gtd: Any,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[Any, Tensor, float, int]:
+    """Loss, gradient and length of a point that meets the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5
+    and 3.6), and how often `obj_func` was called: steps grow until they bracket one, and the bracket shrinks, both by
+    cubic interpolation.
+
+    `obj_func(x, length, d)` gives loss and gradient; `f`, `g` and `gtd` are loss, gradient and slope at length 0.
+    """
+
+    def at(length: float) -> _Point:
+        loss, grad = obj_func(x, length, d)
+        return _Point(length, loss, grad, float(grad.dot(d)))
 
     def too_high(p: _Point) -> bool:
-        return p.loss > start.loss + sufficient * p.t * start.slope
+        return p.loss > start.loss + c1 * p.t * start.slope
 
     def flat(p: _Point) -> bool:
-        return abs(p.slope) <= -flatness * start.slope
+        return abs(p.slope) <= -c2 * start.slope
 
+    def found(p: _Point, evaluations: int) -> tuple[Any, Tensor, float, int]:
+        return p.loss, p.grad, p.t, evaluations
+
+    largest = float(d.abs().max())
+    start = _Point(0.0, f, g.clone(), float(gtd))
     before, point = start, at(t)
     rounds = 0
     while True:
-        if rounds == most:
+        if rounds == max_ls:
             before = start
             break
         if too_high(point) or (rounds > 1 and point.loss >= before.loss):
             break
         if flat(point):
-            return point, rounds + 1
+            return found(point, rounds + 1)
         if point.slope >= 0:
             break
         bounds = point.t + 0.01 * (point.t - before.t), point.t * 10
-        before, point = point, at(_cubic_minimum(before, point, bounds))
+        before, point = point, at(_between(before, point, bounds))
         rounds += 1
 
     ends = [before, point]
     low = 0 if ends[0].loss <= ends[1].loss else 1  # the better end
     stuck = False
     evaluations = rounds + 1
-    while rounds < most and abs(ends[1].t - ends[0].t) * largest >= tolerance:
+    while rounds < max_ls and abs(ends[1].t - ends[0].t) * largest >= tolerance_change:
         least, greatest = sorted((ends[0].t, ends[1].t))
-        t = _cubic_minimum(ends[0], ends[1], (least, greatest))
+        t = _between(ends[0], ends[1])
         # A length near an end makes little progress: the second in a row is moved inwards.
         margin = 0.1 * (greatest - least)
         near = min(greatest - t, t - least) < margin
@@ -243,26 +256,36 @@ def _strong_wolfe(
             low = 0 if ends[0].loss <= ends[1].loss else 1
             continue
         if flat(point):
-            return point, evaluations
+            return found(point, evaluations)
         if point.slope * (ends[1 - low].t - ends[low].t) >= 0:
             ends[1 - low] = ends[low]
         ends[low] = point
-    return ends[low], evaluations
+    return found(ends[low], evaluations)
 
 
-def _cubic_minimum(a: _Point, b: _Point, bounds: tuple[float, float]) -> float:
-    """The minimum, within bounds, of the cubic through the losses and slopes of two points; the middle without one."""
-    least, greatest = bounds
-    if a.t == b.t:
+def _between(a: _Point, b: _Point, bounds: tuple[float, float] | None = None) -> float:
+    return float(_cubic_interpolate(a.t, a.loss, a.slope, b.t, b.loss, b.slope, bounds))
+
+
+def _cubic_interpolate(
+    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None
+) -> Any:
+    """The minimum, within bounds, of the cubic through values and slopes at two points; the middle without one.
+
+    Numbers, or tensors of one element; without `bounds` they are the points.
+    """
+    least, greatest = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
+    if x1 == x2:
         return (least + greatest) / 2
-    d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
-    square = d1 * d1 - a.slope * b.slope
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
+    square = d1 * d1 - g1 * g2
     if not square >= 0:
         return (least + greatest) / 2
-    d2 = math.sqrt(square)
-    left, right = (a, b) if a.t <= b.t else (b, a)
-    rise = right.slope - left.slope + 2 * d2
+    d2 = square.sqrt() if isinstance(square, Tensor) else math.sqrt(square)
+    if x1 > x2:
+        x1, g1, x2, g2 = x2, g2, x1, g1
+    rise = g2 - g1 + 2 * d2
     if rise == 0:
         return (least + greatest) / 2
-    t = right.t - (right.t - left.t) * ((right.slope + d2 - d1) / rise)
+    t = x2 - (x2 - x1) * ((g2 + d2 - d1) / rise)
     return min(max(t, least), greatest)

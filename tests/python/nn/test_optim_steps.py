@@ -10,6 +10,7 @@ from conftest import assert_same_bits
 
 import tandem
 from tandem import nn, optim
+from tandem.optim.lbfgs import _cubic_interpolate, _strong_wolfe
 
 # Options that reach every branch of the updates.
 CASES = {
@@ -273,6 +274,39 @@ def test_lbfgs_finds_the_minimum(search, mode):
     assert state["func_evals"] >= state["n_iter"] and closure().item() < first
     if search:
         np.testing.assert_allclose(x.tolist(), [1, 1], atol=1e-6)
+
+
+def test_the_line_search_of_lbfgs_by_itself():
+    def tensor(x):
+        return tandem.tensor(x, dtype=tandem.float64)
+
+    points = (0.0, 1.0, tensor(-1.0)), (2.0, 1.5, tensor(3.0))
+    for ends in (points, points[::-1]):
+        found = [float(_cubic_interpolate(*ends[0], *ends[1], bounds=b)) for b in (None, (0.5, 0.7), (1.0, 5.0))]
+        assert found == pytest.approx([1.0604448605908368, 0.7, 1.0604448605908368])
+    without = (0.0, 1.0, tensor(1.0), 2.0, 2.5, tensor(1.0))  # a minimum
+    assert _cubic_interpolate(*without) == 1 and _cubic_interpolate(*without, bounds=(1.0, 5.0)) == 3
+    assert _cubic_interpolate(0, 1.0, -1.0, 2, 1.5, 3.0) == pytest.approx(1.0604448605908368)
+
+    lengths = []
+
+    def objective(x, t, d):
+        lengths.append(float(t))
+        p = x + t * d
+        return float((p**4 - 3 * p**2 + p).sum()), 4 * p**3 - 6 * p + 1
+
+    x = tensor([0.3, 2.0])
+    loss, grad = objective(x, 0.0, x)
+    for t, flatness, expected in (
+        (0.001, 0.9, (3.8761966285587057, 0.005505, 2)),
+        (0.001, 0.1, (-1.0344610567722823, 0.0447214996819056, 4)),
+        (0.1, 0.9, (-0.15104587466135053, 0.1, 1)),
+        (3.0, 0.9, (-0.23385221038149173, 0.10223235784479268, 5)),
+    ):
+        lengths.clear()
+        found, at, length, evaluations = _strong_wolfe(objective, x, t, -grad, loss, grad, -grad.dot(grad), c2=flatness)
+        assert (found, float(length), evaluations) == pytest.approx(expected) and len(lengths) == evaluations
+        assert_same_bits(at, objective(x, length, -grad)[1])
 
 
 def test_lbfgs_errors_and_state():
