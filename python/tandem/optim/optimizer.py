@@ -346,7 +346,11 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take hyperparameters and state from `state_dict`; ValueError if the groups do not fit."""
+        """Take hyperparameters and state from `state_dict`; ValueError if the groups do not fit.
+
+        Tensors of the parameter's dtype and device are taken as they are, not copied: two optimizers that loaded one
+        dict share them.
+        """
         state_dict = dict(state_dict)
         for hook in self._load_pre_hooks.values():
             replaced = hook(self, state_dict)
@@ -366,8 +370,10 @@ class Optimizer:
         }
         state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
-            param = owners.get(key)
-            state[key if param is None else param] = _adapt(value, param, self.scalar_state)
+            if key in owners:
+                state[owners[key]] = _adapt(value, owners[key], self.scalar_state)
+            else:
+                state[key] = value
         # The dicts and lists of the groups stay the same objects: schedulers and compiled functions hold them.
         for group, packed in zip(groups, saved, strict=True):
             params = group["params"]
@@ -395,18 +401,17 @@ def complete_older_state(optimizer: Optimizer) -> None:
             state["step"] = tandem.tensor(float(state["step"]), dtype=tandem.float32)
 
 
-def _adapt(value: Any, param: Tensor | None, scalars: frozenset[str], name: str = "") -> Any:
-    """A copy of saved state on the device and in the floating dtype of its parameter; `scalars` keep their dtype."""
+def _adapt(value: Any, param: Tensor, scalars: frozenset[str], name: str = "") -> Any:
+    """Saved state on the device and in the floating dtype of its parameter, itself where it is so; `scalars` keep
+    their dtype."""
     if isinstance(value, Tensor):
-        if param is None:
-            return value.clone()
         dtype = param.dtype if param.is_floating_point() and name not in scalars else value.dtype
-        return value.to(device=param.device, dtype=dtype, copy=True)
+        return value.to(device=param.device, dtype=dtype)
     if isinstance(value, dict):
         return {key: _adapt(v, param, scalars, key) for key, v in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(_adapt(v, param, scalars, name) for v in value)
-    return copy.deepcopy(value)
+    return value
 
 
 def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -292,6 +293,42 @@ def test_state_dict_continues_a_run(name):
     assert [p.tolist() for p in a] == [p.tolist() for p in b]
     with pytest.raises(ValueError, match="different number of parameter groups"):
         second.load_state_dict({"state": {}, "param_groups": []})
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "LBFGS"])
+def test_loaded_state_is_the_saved_one(name):
+    options = {"lr": 0.01, "momentum": 0.9} if name == "SGD" else {"lr": 0.01}
+
+    def made(dtype):
+        p = nn.Parameter(tandem.tensor([1.0, -2.0], dtype=dtype))
+        optimizer = getattr(optim, name)([p], **options)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (p**2).sum()
+            loss.backward()
+            return loss
+
+        return p, optimizer, closure
+
+    _, first, closure = made(tandem.float32)
+    first.step(closure)
+    saved = first.state_dict()
+    saved["state"]["more"] = more = {"x": tandem.ones(1, dtype=tandem.float64)}
+    p, second, closure = made(tandem.float32)
+    second.load_state_dict(saved)
+    for key, value in saved["state"][0].items():
+        loaded = second.state[p][key]
+        assert all(map(operator.is_, loaded, value)) if isinstance(value, list) else loaded is value, key
+    assert second.state["more"] is more
+    second.step(closure)  # goes on in the state of the first one
+    shared = {"SGD": "momentum_buffer", "Adam": "exp_avg"}.get(name)
+    assert shared is None or saved["state"][0][shared] is second.state[p][shared]
+    q, third, _ = made(tandem.float64)
+    third.load_state_dict(saved)
+    for key, value in third.state[q].items():
+        if isinstance(value, tandem.Tensor) and key != "step":
+            assert value.dtype == tandem.float64 and saved["state"][0][key].dtype == tandem.float32
 
 
 def test_the_first_step_makes_the_state():
