@@ -18,7 +18,7 @@ from tandem.distributions.distribution import (
     open_uniform,
 )
 from tandem.distributions.transformed_distribution import TransformedDistribution
-from tandem.distributions.transforms import AbsTransform, ExpTransform
+from tandem.distributions.transforms import AbsTransform, AffineTransform, ExpTransform
 
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "HalfNormal", "Laplace", "LogNormal", "Normal", "Uniform"]
 
@@ -206,7 +206,7 @@ class Cauchy(_LocationScale):
         return math.log(4 * math.pi) + self.scale.log()
 
 
-class Gumbel(_LocationScale):
+class Gumbel(TransformedDistribution):
     """Gumbel(loc, scale): the limit of maxima, loc - scale log(-log u) of uniform u; scale > 0.
 
     The mean is loc + scale * 0.5772 (Euler's constant).
@@ -217,9 +217,33 @@ class Gumbel(_LocationScale):
         tensor(0.5772)
     """
 
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+
+    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None):
+        self.loc, self.scale = broadcast_all(loc, scale)
+        limits = tandem.finfo(self.loc.dtype)
+        low, high = tandem.full_like(self.loc, limits.tiny), tandem.full_like(self.loc, 1 - limits.eps)
+        transforms = [
+            ExpTransform().inv,
+            AffineTransform(loc=0, scale=-tandem.ones_like(self.scale)),
+            ExpTransform().inv,
+            AffineTransform(loc=self.loc, scale=-self.scale),
+        ]
+        super().__init__(Uniform(low, high, validate_args=validate_args), transforms, validate_args=validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = self._get_checked_instance(Gumbel, _instance)
+        new.loc, new.scale = self.loc.expand(tuple(batch_shape)), self.scale.expand(tuple(batch_shape))
+        return super().expand(batch_shape, new)
+
     @property
     def mean(self) -> Tensor:
         return self.loc + self.scale * EULER
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
     @property
     def stddev(self) -> Tensor:
@@ -229,18 +253,10 @@ class Gumbel(_LocationScale):
     def variance(self) -> Tensor:
         return self.stddev.pow(2)
 
-    def _standard(self, shape: Size) -> Tensor:
-        return -tandem.log(-tandem.log(open_uniform(shape, self.loc)))
-
     def log_prob(self, value: Tensor) -> Tensor:
-        y = -self._centred(value)
+        self._validate_sample(value)
+        y = (self.loc - value) / self.scale
         return (y - y.exp()) - self.scale.log()
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return tandem.exp(-tandem.exp(-self._centred(value)))
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.loc - self.scale * tandem.log(-tandem.log(value))
 
     def entropy(self) -> Tensor:
         return self.scale.log() + (1 + EULER)

@@ -454,3 +454,19 @@ def test_relaxations_are_differentiable():
     assert y.shape == (4, 3) and D.constraints.simplex.check(y).all()
     assert logits.grad.abs().sum() > 0
     D.RelaxedOneHotCategorical(tensor(0.5), logits=tandem.zeros(3)).log_prob(y.detach())
+
+
+def test_gumbel_is_a_transformed_uniform_distribution():
+    d = D.Gumbel(tandem.zeros(3), tandem.ones(3))
+    assert isinstance(d, D.TransformedDistribution) and isinstance(d.base_dist, D.Uniform) and len(d.transforms) == 4
+    limits = tandem.finfo(tandem.float32)
+    assert d.base_dist.low.tolist() == [limits.tiny] * 3 and d.base_dist.high.tolist() == [1 - limits.eps] * 3
+    x = tandem.tensor([0.2, 0.5, 0.9])
+    u = x
+    for transform in d.transforms:
+        u = transform(u)
+    np.testing.assert_allclose(d.icdf(x), u, rtol=1e-5)
+    assert d.has_rsample
+    wide = D.Gumbel(0.0, tandem.ones(3), validate_args=False).expand([2, 3])
+    assert wide.base_dist.batch_shape == (2, 3) and wide.loc.shape == (2, 3) and wide.sample([4]).shape == (4, 2, 3)
+    assert wide.cdf(tandem.tensor(-200.0)).max() == 0  # of what the uniform one cannot draw
