@@ -182,10 +182,10 @@ def set_default_tensor_type(t: type[Any] | str) -> None:
     _C._warn_once(
         "set_default_tensor_type() is deprecated: use set_default_dtype() and set_default_device() instead.", 2
     )
-    name = t if isinstance(t, str) else t.__name__
+    name = t if isinstance(t, str) else getattr(t, "__name__", "")
     kind = globals().get(name.rpartition(".")[2])
     if not isinstance(kind, _TypedTensor):
-        raise TypeError(f"invalid type object: {name}")
+        raise TypeError("invalid type object: only floating-point types are supported as the default type")
     _C.set_default_dtype(kind.dtype)
     if getattr(t, "place", None) or ".cuda." in name:
         _C._set_default_device("cuda")

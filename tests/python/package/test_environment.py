@@ -76,8 +76,9 @@ def test_variable_and_names_of_types():
     tandem.set_default_tensor_type("torch.DoubleTensor")
     assert tandem.ones(2).dtype is tandem.float64
     tandem.set_default_tensor_type(tandem.FloatTensor)
-    with pytest.raises(TypeError, match="invalid type object: Tensor"):
-        tandem.set_default_tensor_type("Tensor")
+    for other in ("Tensor", tandem.float64, float, 3):
+        with pytest.raises(TypeError, match="invalid type object: only floating-point types are supported"):
+            tandem.set_default_tensor_type(other)
 
 
 def test_assert_close_passes_what_is_close():
