@@ -14,6 +14,8 @@ import tandem
 from tandem import nn
 from tandem.nn import functional as F
 from tandem.nn.utils import parametrizations, parametrize
+from tandem.nn.utils._per_sample_grad import call_for_per_sample_grads
+from tandem.testing import assert_close
 
 
 class Symmetric(nn.Module):
@@ -496,3 +498,43 @@ def test_extra_state_that_only_one_side_knows():
     module.load_state_dict(Gives().state_dict())
     assert module.state == 3
     assert Gives().load_state_dict(Gives().state_dict(), strict=False).unexpected_keys == ["_extra_state"]
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_gradients_of_each_sample(reduction):
+    model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.LayerNorm(3), nn.Linear(3, 2))
+    model[3].bias.requires_grad_(False)
+    x = tandem.randn(5, 4)
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    out = call_for_per_sample_grads(model, loss_reduction=reduction)(x)
+    assert_close(out, model(x))
+    getattr(out**2, reduction)().backward()
+    for i in range(5):
+        loss = model(x[i : i + 1]) ** 2
+        expected = tandem.autograd.grad(getattr(loss, reduction)(), parameters)
+        assert_close([p.grad_sample[i] for p in parameters], list(expected))
+    assert all(p.grad is None for p in parameters) and not hasattr(model[3].bias, "grad_sample")
+    with pytest.raises(RuntimeError, match=r"0.weight has a grad_sample, which would be added to"):
+        call_for_per_sample_grads(model)
+
+
+def test_gradients_of_each_sample_in_the_second_dim():
+    model, x = nn.Linear(4, 3), tandem.randn(2, 5, 4)
+    out = call_for_per_sample_grads(model, batch_first=False)(x)
+    out.sum().backward()
+    assert out.shape == (2, 5, 3)
+    assert_close(model.weight.grad_sample, x.sum(0).unsqueeze(1).expand(5, 3, 4))
+    for options, words in (
+        ({"loss_reduction": "none"}, "sum or mean, got none"),
+        ({"batch_size": 1.5}, "None or an integer, got float"),
+        ({"batch_size": 0}, "must be positive, got 0"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call_for_per_sample_grads(nn.ReLU(), **options)
+    with pytest.raises(RuntimeError, match="must be nn.Module, got function"):
+        call_for_per_sample_grads(lambda x: x)
+    call = call_for_per_sample_grads(nn.Bilinear(4, 4, 1))
+    with pytest.raises(RuntimeError, match="pass batch_size"):
+        call()
+    with pytest.raises(RuntimeError, match="batch size kwarg"):
+        call(tandem.ones(2, 4), tandem.ones(3, 4))
