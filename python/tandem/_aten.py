@@ -4,7 +4,7 @@ and methods of the name. Each overload is an object of its own, and takes what t
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tandem
@@ -23,9 +23,21 @@ class Overload:
     tensor([2., 2.])
     """
 
+    namespace = "aten"
+    tags: Sequence[Any] = ()  # of `tandem.Tag`
+
     def __init__(self, name: str, function: Callable[..., Any]):
         self.__name__ = name
         self._function = function
+
+    @property
+    def overloadpacket(self) -> Any:
+        """All forms of the operation."""
+        return operation(self.__name__.partition(".")[0])
+
+    @property
+    def _overloadname(self) -> str:
+        return self.__name__.partition(".")[2]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
@@ -58,12 +70,29 @@ class Packet(Overload):
     tensor([[2.]])
     """
 
+    def __init__(self, name: str, function: Callable[..., Any]):
+        super().__init__(name, function)
+        self._overloads: dict[str, Overload] = {}
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"there is no overload of that name: {name}", name=name, obj=self)
-        found = Overload(f"{self.__name__}.{name}", self._function)
+        found = self._overloads[name] = Overload(f"{self.__name__}.{name}", self._function)
         setattr(self, name, found)
         return found
+
+    @property
+    def _qualified_op_name(self) -> str:
+        return self.name()
+
+    def overloads(self) -> list[str]:
+        """The names of the forms that were asked for, and 'default': any name is that of one.
+
+        >>> import tandem
+        >>> tandem.ops.aten.mm.overloads()
+        ['default']
+        """
+        return list(dict.fromkeys([*self._overloads, "default"]))
 
     def __reduce__(self) -> Any:
         return operation, (self.__name__,)

@@ -60,6 +60,10 @@ class CustomOpDef:
         """The operation itself: it has one overload."""
         return self
 
+    def overloads(self) -> list[str]:
+        """['default']."""
+        return ["default"]
+
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
 

@@ -143,3 +143,11 @@ def test_products_of_short_integers():
         tandem._int_mm(a.float(), b)
     with pytest.raises(RuntimeError, match="Expected mat2 to be of dimension 2 but got 1"):
         tandem._int_mm(a, b[:, 0])
+
+
+def test_overloads_by_name():
+    mul = aten.mul
+    assert mul.overloads() == ["default"] and mul.Tensor.overloadpacket is mul and mul.Tensor._overloadname == "Tensor"
+    assert sorted(mul.overloads()) == ["Tensor", "default"]
+    assert all(getattr(mul, name).overloadpacket is mul for name in mul.overloads())
+    assert mul.Tensor.namespace == "aten" and mul._qualified_op_name == "aten::mul" and list(mul.default.tags) == []
