@@ -45,6 +45,7 @@ from tandem._legacy import *  # noqa: F403
 from tandem._loss_functions import *  # noqa: F403
 from tandem._low_rank import *  # noqa: F403
 from tandem._older_linalg import *  # noqa: F403
+from tandem._ops import Tag as Tag
 from tandem._ops import ops as ops
 from tandem._segments import *  # noqa: F403
 from tandem._storages import from_file as from_file
@@ -148,6 +149,7 @@ _LATER = {
             "optim",
             "profiler",
             "quasirandom",
+            "return_types",
             "serialization",
             "signal",
             "storage",
@@ -187,6 +189,7 @@ if _TYPE_CHECKING:
     from tandem import optim as optim
     from tandem import profiler as profiler
     from tandem import quasirandom as quasirandom
+    from tandem import return_types as return_types
     from tandem import serialization as serialization
     from tandem import signal as signal
     from tandem import testing as testing

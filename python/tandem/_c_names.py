@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from tandem import _C
+from tandem._stand_in import lacking_class
+
+# For whom functions of an operation are, in PyTorch.
+DispatchKey = enum.Enum(
+    "DispatchKey",
+    "Undefined CPU CUDA XPU MPS Meta BackendSelect Python PythonDispatcher Functionalize ADInplaceOrView Autograd "
+    "AutogradCPU AutogradCUDA AutogradXPU AutocastCPU AutocastCUDA AutocastXPU FuncTorchBatched "
+    "CompositeExplicitAutograd CompositeImplicitAutograd",
+    module="tandem._C",
+)
+
+
+class DispatchKeySet(frozenset[Any]):
+    """A set of them, of one at first: sets are joined by `|`."""
+
+    def __new__(cls, key: Any) -> DispatchKeySet:
+        return super().__new__(cls, [key])
 
 
 def _get_tracing_state() -> None:
@@ -28,6 +46,9 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 
 
 NAMES = {
+    "DispatchKey": DispatchKey,
+    "DispatchKeySet": DispatchKeySet,
+    "_ExcludeDispatchKeyGuard": lacking_class("_C._ExcludeDispatchKeyGuard"),
     "_TensorMeta": type(_C.Tensor),
     "_are_functorch_transforms_active": _are_functorch_transforms_active,
     "_get_tracing_state": _get_tracing_state,

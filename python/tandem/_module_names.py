@@ -6,6 +6,7 @@ import functools
 import importlib
 import importlib.util
 import sys
+from collections import Counter, defaultdict
 from types import ModuleType
 from typing import Any
 
@@ -85,6 +86,7 @@ NAMES = {
     "fx.proxy": "fx",
     "fx.experimental.symbolic_shapes": "_symbolic_shapes",
     "fx._symbolic_trace": "fx",
+    **dict.fromkeys(("onnx.symbolic_helper", "onnx.utils"), "onnx"),
     "profiler.itt": "_itt",
     "__config__": "_build_text",
     "_dynamo.eval_frame": "_dynamo",
@@ -99,6 +101,11 @@ NAMES = {
 
 # Modules that are names to import, and little else (`ANSWERS`): what is written with a capital is a class.
 LACKING = {
+    "_custom_ops": "custom_op impl impl_abstract impl_backward impl_save_for_backward",
+    "_dynamo.testing": "AotEagerAndRecordGraphs CompileCounter CompileCounterWithBackend EagerAndRecordGraphs "
+    "InductorAndRecordGraphs collect_results debug_dump debug_insert_nops dummy_fx_compile extract_graph "
+    "make_test_cls_with_patches normalize_gm same standard_test",
+    "_dynamo.utils": "CompileTimeInstructionCounter compile_times get_compilation_metrics same",
     "_subclasses.fake_tensor": "FakeTensor FakeTensorMode unset_fake_temporarily",
     "_higher_order_ops.associative_scan": "associative_scan",
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "PowerSGDState batched_powerSGD_hook powerSGD_hook",
@@ -136,7 +143,7 @@ LACKING = {
     "ShortTensor SparseSemiStructuredTensor addmm as_sparse_gradcheck check_sparse_tensor_invariants log_softmax mm "
     "sampled_addmm softmax spdiags spsolve sum to_sparse_semi_structured",
     "jit._script": "RecursiveScriptModule ScriptModule",
-    "onnx.utils": "export register_custom_op_symbolic unregister_custom_op_symbolic",
+    "onnx.symbolic_opset11": "select squeeze unsqueeze",
     "distributed._composable.fsdp": "FSDPModule fully_shard",
     "distributed._functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single "
     "all_to_all_single_autograd broadcast reduce_scatter_tensor wait_tensor",
@@ -176,7 +183,8 @@ LACKING = {
     "nn.attention.flex_attention": "AuxOutput AuxRequest BlockMask and_masks create_block_mask create_mask "
     "create_nested_block_mask flex_attention noop_mask or_masks",
     "numa.binding": "AffinityMode NumaOptions",
-    "onnx.symbolic_helper": "parse_args",
+    "testing._comparison": "BooleanPair ErrorMeta NonePair NumberPair ObjectPair Pair TensorLikePair UnsupportedInputs "
+    "make_scalar_mismatch_msg make_tensor_mismatch_msg not_close_error_metas originate_pairs",
     "utils.cpp_extension": "BuildExtension CUDAExtension CppExtension check_compiler_abi_compatibility include_paths "
     "is_ninja_available library_paths load load_inline verify_ninja_availability",
 }
@@ -189,6 +197,8 @@ for _new in ("", "._utils", ".experimental"):
 
 # What the modules of `LACKING` do have, or which modules of Tandem have it.
 ANSWERS: dict[str, dict[str, Any] | str] = {
+    "_dynamo.testing": "_dynamo_testing",
+    "_dynamo.utils": {"counters": defaultdict(Counter), "is_compile_supported": lambda device_type: True},
     "_subclasses.fake_tensor": {"is_fake": lambda x: False},
     "distributed.tensor": "distributed._placements distributed.device_mesh",
     "distributed._tensor": "distributed._placements distributed.device_mesh",
@@ -196,6 +206,7 @@ ANSWERS: dict[str, dict[str, Any] | str] = {
     "distributed.rpc": {"is_available": lambda: False},
     "fx.experimental.proxy_tensor": {"get_proxy_mode": lambda: None},
     "nn.attention.flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
+    "testing._comparison": "_testing_names",
     "utils.cpp_extension": {"CUDA_HOME": None, "ROCM_HOME": None, "IS_WINDOWS": False},
 }
 

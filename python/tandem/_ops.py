@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import enum
 from types import ModuleType
 from typing import Any
 
-from tandem._stand_in import lacking_function
+from tandem._stand_in import fail
+
+# What PyTorch says of an operation, by the numbers that it has there.
+Tag = enum.Enum(
+    "Tag",
+    "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated inplace inplace_view "
+    "maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides needs_fixed_stride_order "
+    "nondeterministic_bitwise nondeterministic_seeded out out_variant pointwise pt2_compliant_tag reduction view_copy",
+    start=0,
+    module="tandem",
+)
+Tag.__doc__ = """What `tags` of an operation may say; nothing reads them.
+
+>>> import tandem
+>>> tandem.Tag.pointwise
+<Tag.pointwise: 16>
+"""
 
 
 class _Namespace:
@@ -37,7 +54,13 @@ class Operations(ModuleType):
     False
     """
 
-    load_library = staticmethod(lacking_function("ops.load_library"))
+    def __init__(self, name: str):
+        super().__init__(name, self.__doc__)
+        self.loaded_libraries: set[str] = set()
+
+    def load_library(self, path: Any) -> None:
+        """OSError, as of a library that is not there: programs that do without one go on."""
+        fail("ops.load_library", OSError)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -47,4 +70,4 @@ class Operations(ModuleType):
         return found
 
 
-ops = Operations("tandem.ops", Operations.__doc__)
+ops = Operations("tandem.ops")

@@ -9,10 +9,10 @@ from tandem import _missing
 __all__ = ["lacking_class", "lacking_classes", "lacking_function", "lacking_functions"]
 
 
-def fail(path: str) -> NoReturn:
+def fail(path: str, error: type[Exception] = NotImplementedError) -> NoReturn:
     """Raise what the use of the absent name `path` (without the package's name) raises."""
     text = f"{_missing.shown('tandem.' + path)} is not part of Tandem.{_missing.instead(path)}"
-    raise NotImplementedError(text.removesuffix("."))
+    raise error(text.removesuffix("."))
 
 
 def lacking_function(path: str) -> Any:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
 
 from tandem._stand_in import lacking_classes, lacking_functions
 
 T = TypeVar("T")
+
+# What nodes of a graph call, and with what.
+Target: TypeAlias = Callable[..., Any] | str
+Argument: TypeAlias = Any
 
 
 def wrap(fn_or_name: T) -> T:
@@ -21,5 +26,9 @@ def wrap(fn_or_name: T) -> T:
     return fn_or_name
 
 
-globals().update(lacking_functions(__name__, "symbolic_trace replace_pattern map_arg"))
-globals().update(lacking_classes(__name__, "CodeGen Graph GraphModule Interpreter Node Proxy Tracer Transformer"))
+globals().update(lacking_functions(__name__, "_copy_attr map_arg replace_pattern symbolic_trace"))
+globals().update(
+    lacking_classes(__name__, "CodeGen Graph GraphModule Interpreter Node Proxy Tracer Transformer _CodeOnlyModule")
+)
+
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"

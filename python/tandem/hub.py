@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlparse
 
+from tandem._progress import tqdm as tqdm
 from tandem._stand_in import fail
 
 __all__ = [

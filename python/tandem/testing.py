@@ -27,11 +27,16 @@ TOLERANCES = {
 _NUMBERS = (bool, int, float, complex)
 
 
+def need_both(rtol: float | None, atol: float | None) -> None:
+    """ValueError for one tolerance without the other."""
+    if (rtol is None) != (atol is None):
+        absent = "rtol" if rtol is None else "atol"
+        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {absent}.")
+
+
 class _Options:
     def __init__(self, rtol: float | None, atol: float | None, equal_nan: bool, checks: set[str], msg: Any):
-        if (rtol is None) != (atol is None):
-            absent = "rtol" if rtol is None else "atol"
-            raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {absent}.")
+        need_both(rtol, atol)
         self.rtol, self.atol, self.equal_nan, self.checks, self.msg = rtol, atol, equal_nan, checks, msg
 
     def tolerances(self, *dtypes: Any) -> tuple[float, float]:

@@ -278,6 +278,23 @@ def _blocks_by_columns(call: _Call, xs: tuple[Any, ...]) -> list[list[Any]]:
     return blocks
 
 
+def _construct_standard_basis_for(tensors: tuple[Tensor, ...], tensor_numels: tuple[int, ...]) -> tuple[Tensor, ...]:
+    """The identity matrix of all elements, cut into the columns of each tensor, in its dtype; packages import it."""
+    if len(tensors) != len(tensor_numels):
+        raise AssertionError(
+            "Expected tensors and tensor_numels to have the same length, but got "
+            f"{len(tensors)} and {len(tensor_numels)}"
+        )
+    if not tensors:
+        raise AssertionError("Expected at least one tensor")
+    total, start, chunks = sum(tensor_numels), 0, []
+    for tensor, n in zip(tensors, tensor_numels):
+        chunks.append(tensor.new_zeros(total, n))
+        chunks[-1].diagonal(start).fill_(1)
+        start -= n
+    return tuple(chunks)
+
+
 def _gradient(func: Callable[..., Any], api: str, strict: bool) -> Callable[..., Any]:
     """The gradient of a function with one 0-d (or one-element) output, as a function of several tensors."""
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from test_names import run_installed
 
 import tandem
 from tandem import nn
+from tandem._progress import _Progress
 from tandem.distributed._placements import Partial, Replicate, Shard
 from tandem.func import _older as older
 from tandem.utils import _foreach_utils as foreach_utils
@@ -346,3 +349,139 @@ def test_quotients_of_numbers_are_rounded_as_those_of_tensors():
     assert tandem.div(7, 2, rounding_mode=None).item() == 3.5
     with pytest.raises(RuntimeError, match="rounding_mode"):
         tandem.div(7, 2, rounding_mode="up")
+
+
+def test_classes_of_results_with_named_parts(tmp_path):
+    run_installed(
+        """
+        import tandem as t
+        a, x = t.eye(3) + t.ones(3, 3), t.tensor([[3.0, 1.0, 2.0]])
+        results = {name: getattr(t, name)(x, 1) for name in "cummax cummin max median min mode nanmedian sort".split()}
+        results |= {name: getattr(t, name)(x, 1) for name in ("kthvalue", "topk")}
+        results |= {name: getattr(t, name)(a) for name in "aminmax frexp geqrf qr slogdet svd".split()}
+        ones = "cholesky_ex eigh inv_ex ldl_factor ldl_factor_ex lu lu_factor lu_factor_ex qr slogdet svd".split()
+        results |= {f"linalg_{name}": getattr(t.linalg, name)(a) for name in ones}
+        results |= {f"linalg_{name}": getattr(t.linalg, name)(a, a) for name in ("lstsq", "solve_ex")}
+        results |= {"triangular_solve": t.triangular_solve(a, a), "lu_unpack": t.lu_unpack(*t.linalg.lu_factor(a))}
+        results |= {"histogram": t.histogram(x, 3), "histogramdd": t.histogramdd(a, [2, 2, 2])}
+        from torch import return_types
+        from torch.return_types import all_return_types, pytree_register_structseq
+        assert return_types is t.return_types and len(all_return_types) == len(results)
+        assert set(return_types.__all__) == {*results, "all_return_types", "pytree_register_structseq"}
+        for name, result in results.items():
+            assert type(result) is getattr(return_types, name), name
+        for parts, names in return_types._PARTS.items():
+            for name in names.split():
+                assert list(type(results[name]).__match_args__) == parts.split(), name
+        assert return_types.max([1, 2]).indices == 2
+        """,
+        tmp_path,
+    )
+
+
+def test_a_library_of_operations_is_not_there(tmp_path):
+    with pytest.raises(OSError, match="ops.load_library is not part of Tandem. Use tandem.library.custom_op"):
+        tandem.ops.load_library("x.so")
+    assert tandem.ops.loaded_libraries == set()
+    assert tandem.Tag.core.value == 0 and tandem.Tag.view_copy.value == 19 and repr(tandem.Tag.out) == "<Tag.out: 14>"
+    assert pickle.loads(pickle.dumps(tandem.Tag.core)) is tandem.Tag.core
+
+
+def test_a_package_of_images_is_imported_without_its_operations(tmp_path):
+    run_installed(
+        """
+        import torch
+        import torch._custom_ops
+        from torch._dynamo.utils import counters, is_compile_supported
+        from torch.fx.graph_module import _CodeOnlyModule, _copy_attr, _USER_PRESERVED_ATTRIBUTES_KEY
+        from torch.fx.node import Argument, Target
+        from torch.onnx import symbolic_opset11 as opset
+        from torch.onnx.symbolic_helper import parse_args
+        from torch.types import _device, _dtype, _layout, _size, FileLike, PySymType
+        from torch.utils.model_zoo import load_url, tqdm
+        try:
+            torch.ops.load_library("_C.so")
+        except OSError as error:
+            assert "torch.ops.load_library is not part of Tandem" in str(error)
+        else:
+            raise AssertionError
+        keys = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+        keys |= torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCUDA)
+        assert torch._C.DispatchKey.AutocastCUDA in keys and torch._C.DispatchKey.CPU not in keys
+        try:
+            torch._C._ExcludeDispatchKeyGuard(keys)
+        except NotImplementedError:
+            pass
+        @parse_args("v", "f")
+        def symbolic(g, boxes, threshold):
+            return opset.unsqueeze(g, boxes, 0)
+        torch.onnx.register_custom_op_symbolic("images::nms", symbolic, 11)
+        try:
+            symbolic(None, None, 0.5)
+        except NotImplementedError as error:
+            assert "torch.onnx.symbolic_opset11.unsqueeze is not part" in str(error)
+        assert is_compile_supported("cpu") and not counters["stats"]
+        assert _device is torch.device and _layout is torch.layout
+        with tqdm(total=4, disable=True) as bar:
+            bar.update(2)
+        """,
+        tmp_path,
+    )
+
+
+def test_a_count_of_what_was_done(capsys):
+    with _Progress(total=4) as bar:
+        bar.update(1)
+        bar.set_description("read")
+        bar.write("here")
+    with _Progress() as bar:
+        bar.update(3)
+        bar.close()
+        bar.update(3)
+    assert capsys.readouterr().err == "\r25.0%here\n\n\r3.0 bytes"
+
+
+def test_names_of_modules_for_tests(tmp_path):
+    run_installed(
+        """
+        import torch
+        import torch._dynamo.testing
+        from torch._dynamo.testing import CompileCounter, rand_strided, reduce_to_scalar_loss, requires_bwd_pass
+        from torch.autograd.functional import _construct_standard_basis_for
+        from torch.testing._comparison import assert_close, default_tolerances, get_tolerances, TensorLikePair
+
+        def refused(use, error, words):
+            try:
+                use()
+            except error as e:
+                assert words in str(e), e
+            else:
+                raise AssertionError(words)
+
+        refused(lambda: CompileCounter(), NotImplementedError, "Use tandem.compile and its explain() method")
+        refused(lambda: TensorLikePair(1, 1, id=()), NotImplementedError, "TensorLikePair is not part of Tandem")
+        x = torch.ones(2)
+        assert default_tolerances(x, torch.float16) == (1e-3, 1e-5) and default_tolerances(torch.int64) == (0, 0)
+        assert default_tolerances(x, dtype_precisions={torch.float32: (0.5, 0.25)}) == (0.5, 0.25)
+        assert get_tolerances(x, x, rtol=None, atol=None) == (1.3e-6, 1e-5)
+        assert get_tolerances(x, rtol=1.0, atol=2.0) == (1.0, 2.0)
+        refused(lambda: get_tolerances(x, rtol=1.0, atol=None), ValueError, "but got no atol")
+        refused(lambda: default_tolerances(3), TypeError, "Expected a torch.Tensor")
+
+        y = rand_strided((2, 3), (1, 4), extra_size=5)
+        assert y.stride() == (1, 4) and y.untyped_storage().nbytes() == 15 * 4 and y.dtype == torch.float32
+        assert rand_strided((0, 3), (3, 1)).shape == (0, 3) and not rand_strided((2,), (1,), torch.int32).any()
+        assert reduce_to_scalar_loss({"a": [torch.tensor([1, 3]), torch.tensor([4.0])]}).item() == 3
+        assert requires_bwd_pass([None, 3, x.requires_grad_()]) and not requires_bwd_pass((x.detach(),))
+        torch._dynamo.testing.reset_rng_state()
+        first = torch.rand(1)
+        torch._dynamo.testing.reset_rng_state()
+        assert torch.equal(first, torch.rand(1))
+
+        a, b = _construct_standard_basis_for((torch.ones(1), torch.ones(2, dtype=torch.float64)), (1, 2))
+        assert a.tolist() == [[1], [0], [0]] and b.tolist() == [[0, 0], [1, 0], [0, 1]] and b.dtype == torch.float64
+        refused(lambda: _construct_standard_basis_for((), ()), AssertionError, "at least one")
+        refused(lambda: _construct_standard_basis_for((x,), ()), AssertionError, "the same length")
+        """,
+        tmp_path,
+    )
