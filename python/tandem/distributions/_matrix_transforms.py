@@ -50,7 +50,7 @@ class CorrCholeskyTransform(Transform):
         z = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(before, diag=-1).sqrt()
         return (z.log1p() - (-z).log1p()) / 2
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: Any = None) -> Tensor:
         rest = tril_matrix_to_vec(1 - (y * y).cumsum(-1), diag=-2)
         tanh = -2 * (x + tandem.nn.functional.softplus(-2 * x) - math.log(2.0)).sum(-1)
         return rest.log().sum(-1) / 2 + tanh

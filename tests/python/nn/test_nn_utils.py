@@ -538,3 +538,8 @@ def test_gradients_of_each_sample_in_the_second_dim():
         call()
     with pytest.raises(RuntimeError, match="batch size kwarg"):
         call(tandem.ones(2, 4), tandem.ones(3, 4))
+
+
+def test_the_input_of_rms_norm_by_name():
+    model, x = nn.RMSNorm(3), tandem.randn(2, 3)
+    assert tandem.equal(model(x=x), model(x))

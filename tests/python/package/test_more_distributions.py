@@ -393,3 +393,9 @@ def test_a_base_is_expanded_before_what_may_ask_for_it(monkeypatch):
 def test_names_of_the_package():
     assert len(D.__all__) == 67 and all(hasattr(D, name) for name in D.__all__)
     assert {"Normal", "ExpTransform", "kl_divergence", "biject_to"} <= set(D.__all__) and "constraints" not in D.__all__
+
+
+def test_the_transform_to_correlations_takes_what_was_kept():
+    transform, x = D.CorrCholeskyTransform(), tandem.tensor([0.3, -0.2, 0.5])
+    y = transform(x)
+    assert tandem.equal(transform.log_abs_det_jacobian(x, y, None), transform.log_abs_det_jacobian(x, y))
