@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlparse
 
-from tandem._progress import tqdm as tqdm
 from tandem._stand_in import fail
 
 __all__ = [
@@ -158,6 +157,13 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
             shutil.move(file.name, target)
         finally:
             Path(file.name).unlink(missing_ok=True)
+
+
+def tqdm(*args: Any, **kwargs: Any) -> Any:
+    """The bar of the package tqdm, which has to be installed for it."""
+    from tqdm import tqdm as bar
+
+    return bar(*args, **kwargs)
 
 
 def load_state_dict_from_url(
