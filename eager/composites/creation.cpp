@@ -193,10 +193,9 @@ Tensor range(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype) 
   // As in `arange`, for an integer dtype, in which negative numbers of unsigned ones wrap.
   const bool whole = dtype && !isFloating(*dtype);
   if (whole && std::trunc(by) == 0) fail("step must be nonzero");
-  if (dtype == DType::Int64) from = std::trunc(from), to = std::trunc(to), by = std::trunc(by);
+  if (whole) from = std::trunc(from), to = std::trunc(to), by = std::trunc(by);
   auto count = static_cast<std::int64_t>(std::floor((to - from) / by)) + 1;
-  if (whole)
-    return ramp(static_cast<std::int64_t>(std::trunc(from)), static_cast<std::int64_t>(std::trunc(by)), count, *dtype);
+  if (whole) return ramp(static_cast<std::int64_t>(from), static_cast<std::int64_t>(by), count, *dtype);
   Tensor places = toDType(arange(std::int64_t{0}, count), DType::Float64);
   return toDType(add(mul(places, by), from), dtype.value_or(defaultDType()));
 }

@@ -116,7 +116,9 @@ Tensor pad(const Tensor& x, DimsRef counts, std::string_view mode, std::optional
     double v = value.value_or(0.0);
     needHeld("pad", x.dtype(), v);
     needRoom(x, counts);
-    const Scalar filled = isFloating(x.dtype()) ? Scalar(v) : Scalar(static_cast<std::int64_t>(v));
+    const Scalar filled = isFloating(x.dtype())      ? Scalar(v)
+                          : x.dtype() == DType::Bool ? Scalar(v != 0)
+                                                     : Scalar(static_cast<std::int64_t>(v));
     return inChannelOrder(x, [&](const Tensor& t, std::int64_t first) {
       if (first == 2) return padConstant(t, counts, filled);
       const auto spatial = 2 * static_cast<std::size_t>(x.dim() - 2);

@@ -203,9 +203,10 @@ constexpr Signature resultTypeSigs[] = {{"result_type", twoOperands, [](ParsedAr
                                          }}};
 PyObject* setDefaultDTypeFn(PyObject*, PyObject* t) {
   return guarded([&]() -> PyObject* {
-    DType d = dtypeArgument(t, "set_default_dtype");
-    if (!isFloating(d)) fail<TypeError>("only floating-point types are supported as the default type");
-    setDefaultDType(d);
+    const std::optional<DType> d = PyType_Check(t) != 0 ? std::nullopt : asDType(t);
+    if (!d || !isFloating(*d))
+      fail<TypeError>("invalid dtype object: only floating-point types are supported as the default type");
+    setDefaultDType(*d);
     Py_RETURN_NONE;
   });
 }

@@ -231,7 +231,9 @@ constexpr Signature typeSigs[] = {
          if (t.device().isCpu()) return PyUnicode_FromFormat("%s.%sTensor", packageName(), name);
          return PyUnicode_FromFormat("%s.%s.%sTensor", packageName(), kindName(t.device().kind).c_str(), name);
        }
-       if (auto d = asDType(a.object(1))) return wrap(converted(t, *d, false));
+       // Python's types stand for no dtype here.
+       const auto dtype = PyType_Check(a.object(1)) != 0 ? std::nullopt : asDType(a.object(1));
+       if (dtype) return wrap(converted(t, *dtype, false));
        // `FloatTensor` and its like, or a name of one: a dtype, and the CPU or the current GPU.
        PyRef text(PyUnicode_Check(a.object(1)) != 0 ? Py_NewRef(a.object(1))
                   : PyType_Check(a.object(1)) != 0  ? checked(PyObject_Str(a.object(1)))
@@ -246,7 +248,8 @@ constexpr Signature typeSigs[] = {
            const Device device = whole.find(".cuda.") == std::string::npos ? Device{} : gpuFor(t);
            return wrap(moved(t, device, static_cast<DType>(i), false, MemoryFormat::Preserve, a.boolean(2)));
          }
-         fail<ValueError>("invalid type: '", whole, "'");
+         const auto* type = reinterpret_cast<PyTypeObject*>(a.object(1));
+         fail<ValueError>("invalid type: '", PyType_Check(a.object(1)) != 0 ? type->tp_name : whole, "'");
        }
        fail<TypeError>("dtype must be a type, str, or dtype object, not ", Py_TYPE(a.object(1))->tp_name);
      }}};

@@ -149,7 +149,7 @@ class ConversionMethods:
 
     def type(self, dst_type: tandem.dtype) -> Self:
         """Convert all parameters and buffers to `dst_type`."""
-        return self._apply(lambda t: t.to(dtype=dst_type))
+        return self._apply(lambda t: t.type(dst_type))
 
     def float(self) -> Self:
         """Convert floating parameters and buffers to float32."""

@@ -102,6 +102,22 @@ def test_arange_of_an_integer_dtype_with_float_bounds(arguments, dtype, want, mo
     check(run_in(mode, lambda: tandem.arange(*arguments, dtype=dtype)), want, dtype)
 
 
+@pytest.mark.parametrize("dtype", [tandem.int16, tandem.int32, tandem.int64], ids=str)
+@pytest.mark.parametrize(
+    ("arguments", "want"),
+    [((1.5, 3), [1, 2, 3]), ((3, 1.5, -1), [3, 2, 1]), ((2.7, -1.2, -1.5), [2, 1, 0, -1]), ((1.5, 1.9), [1])],
+)
+def test_range_of_an_integer_dtype_with_float_bounds(arguments, dtype, want):
+    with pytest.warns(UserWarning, match="deprecated"):
+        check(tandem.range(*arguments, dtype=dtype), want, dtype)
+
+
+@pytest.mark.parametrize("value", [0.5, -0.3, 2, 0])
+def test_bools_are_padded_with_what_a_number_is(value, mode):
+    padded = run_in(mode, lambda: tandem.nn.functional.pad(tandem.zeros(1, dtype=tandem.bool), (1, 0), value=value))
+    check(padded, [value != 0, False], tandem.bool)
+
+
 def test_arange_whose_step_is_no_integer():
     with pytest.raises(ValueError, match="step must be nonzero"):
         tandem.arange(0, 1, 0.1, dtype=tandem.int64)
