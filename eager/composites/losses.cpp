@@ -280,9 +280,6 @@ Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targe
 
 Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction) {
   needWithin("soft_margin_loss: target", target, x);
-  if (gradEnabled() && target.requiresGrad())
-    fail("soft_margin_loss: the function is not differentiable with respect to argument 'target', which cannot have "
-         "requires_grad True");
   FusedScope fused(x);
   const Tensor factor = target.dtype() == DType::Bool ? toDType(target, x.dtype()) : target;
   const Tensor loss = softplus_plain(mul(neg(factor), x));

@@ -26,15 +26,20 @@ Elements random(std::size_t n, float size, std::mt19937& generator) {
   return x;
 }
 
-/// One element of a product, by the definition; `a` and `b` say where its elements lie.
+/// One element of a product, by the definition, of pieces of that length; `a` and `b` say where its elements lie.
 template <class A, class B>
-float element(std::int64_t k, A a, B b) {
+float element(std::int64_t k, A a, B b, std::int64_t length) {
   float sum = 0;
-  for (std::int64_t g = 0; g < k; g += kGroup) {
-    float chains[2] = {0, 0};
-    for (std::int64_t p = g; p < std::min(k, g + kGroup); ++p)
-      chains[p % 2] = std::fma(toFloat(a(p)), toFloat(b(p)), chains[p % 2]);
-    sum += chains[0] + chains[1];
+  for (std::int64_t from = 0; from < k; from += length) {
+    float piece = 0;
+    const std::int64_t end = std::min(k, from + length);
+    for (std::int64_t g = from; g < end; g += kGroup) {
+      float chains[2] = {0, 0};
+      for (std::int64_t p = g; p < std::min(end, g + kGroup); ++p)
+        chains[p % 2] = std::fma(toFloat(a(p)), toFloat(b(p)), chains[p % 2]);
+      piece += chains[0] + chains[1];
+    }
+    sum = from == 0 ? piece : sum + piece;
   }
   return sum;
 }
@@ -84,7 +89,7 @@ TEST(GemmGroups, KernelsAddInOneOrder) {
           for (std::int64_t i = 0; i < rows; ++i) {
             for (std::int64_t j = 0; j < columns; ++j) {
               const float expected = element(
-                  k, [&](std::int64_t p) { return a[i * lda + p]; }, [&](std::int64_t p) { return b[j * k + p]; });
+                  k, [&](std::int64_t p) { return a[i * lda + p]; }, [&](std::int64_t p) { return b[j * k + p]; }, k);
               ASSERT_EQ(bits(c[i * ldc + j]), bits(expected))
                   << kernel.name << " " << rows << " rows, " << groups << " groups, at " << i << ", " << j;
             }
@@ -99,7 +104,8 @@ TEST(GemmGroups, Products) {
   std::mt19937 generator(2);
   const int threads = numThreads();
   const std::int64_t sizes[][3] = {{8, 9, 64},      {33, 40, 31},   {17, 18, 33},   {300, 70, 129}, {257, 65, 1},
-                                   {129, 520, 300}, {40, 33, 1024}, {513, 31, 290}, {8, 300, 96},   {30, 129, 320}};
+                                   {129, 520, 300}, {40, 33, 1024}, {513, 31, 290}, {8, 300, 96},   {30, 129, 320},
+                                   {2, 70, 100},    {130, 3, 65},   {5, 90, 40},    {12, 20, 5000}, {3, 2500, 4300}};
   for (const auto& [m, n, k] : sizes)
     for (const int layout : {0, 1, 2, 3, 4, 5})
       for (const float size : {1.0F, 1e-19F, 0.0F}) {
@@ -117,7 +123,7 @@ TEST(GemmGroups, Products) {
           for (std::int64_t j = 0; j < n; ++j)
             expected[i * n + j] = element(
                 k, [&](std::int64_t p) { return x.data[i * x.rowStride + p * x.columnStride]; },
-                [&](std::int64_t p) { return y.data[p * y.rowStride + j * y.columnStride]; });
+                [&](std::int64_t p) { return y.data[p * y.rowStride + j * y.columnStride]; }, pieceLength(m, n, k));
         std::vector<float> wide(expected.size());
         Elements rounded(expected.size());
         for (const int count : {1, threads, 3}) {

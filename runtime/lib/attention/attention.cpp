@@ -16,6 +16,8 @@
 namespace tandem::lib {
 namespace {
 
+// Of fewer rows or keys products in groups are no faster.
+constexpr std::int64_t kLeastSide = 8;
 // So many chunks of keys there are at least, to share among threads, as long as each has this many keys.
 constexpr std::int64_t kBackwardChunks = 8;
 constexpr std::int64_t kChunkKeys = 4 * kBackwardKeys;

@@ -13,7 +13,7 @@ namespace tandem::lib {
 
 /// Is a product of this size one in groups? Not where much of them would be zeros, nor where little is added.
 constexpr bool isInGroupsOf(std::int64_t rows, std::int64_t columns, std::int64_t k) {
-  constexpr std::int64_t kLeastWork = 1 << 14;
+  constexpr std::int64_t kLeastWork = 1 << 14, kLeastSide = 8;
   return rows >= kLeastSide && columns >= kLeastSide && 2 * ceilDiv(k, kGroup) * kGroup <= 3 * k &&
          rows * columns * k >= kLeastWork;
 }

@@ -103,13 +103,6 @@ void shortVectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aS
   });
 }
 
-/// The length of the pieces that k is cut into; k itself if it is not. It decides the order of a sum, so it is a
-/// function of the product's sizes alone.
-std::int64_t pieceLength(std::int64_t m, std::int64_t n, std::int64_t k) {
-  if (m * n > kSplitResult || k < kCutSum || m * n * k < kSplitWork) return k;
-  return std::max(kPieceLength, ceilDiv(ceilDiv(k, kMaxPieces), kBlockK) * kBlockK);
-}
-
 /// How a result is cut. Every element has its own chain, whatever the tile: the number of threads may decide. Of the
 /// ways to cut it the one is taken that should be done first, in multiply-adds, beside which the panels of b and the
 /// rows of a that tiles bring near count. Panels can also be packed by all threads together before, which then wait for
@@ -236,7 +229,10 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matr
   floatGemm(m, n, k, a, b, c);
 }
 
-bool isCut(std::int64_t m, std::int64_t n, std::int64_t k) { return pieceLength(m, n, k) < k; }
+std::int64_t pieceLength(std::int64_t m, std::int64_t n, std::int64_t k) {
+  if (m * n > kSplitResult || k < kCutSum || m * n * k < kSplitWork) return k;
+  return std::max(kPieceLength, ceilDiv(ceilDiv(k, kMaxPieces), kBlockK) * kBlockK);
+}
 
 template <class T>
 bool vectorGemm(std::int64_t n, std::int64_t k, const T* a, Matrix<T> b, float* c) {

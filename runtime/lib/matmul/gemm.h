@@ -39,8 +39,8 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T>
 template <class T>
 bool vectorGemm(std::int64_t n, std::int64_t k, const T* a, Matrix<T> b, float* c);
 
-/// Is a sum of this size, of floating numbers, cut into pieces?
-bool isCut(std::int64_t m, std::int64_t n, std::int64_t k);
+/// The length of the pieces that sums of floating numbers are cut into, by sizes alone; k itself if they are not.
+std::int64_t pieceLength(std::int64_t m, std::int64_t n, std::int64_t k);
 /// Of this many terms on, sums of small results are cut into pieces.
 constexpr std::int64_t kCutSum = 4096;
 

@@ -9,6 +9,7 @@
 
 #include "runtime/device/isa.h"
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/clones.h"
 #include "runtime/lib/matmul/gemm.h"
 #include "runtime/lib/matmul/gemm_kernel.h"
 #include "runtime/lib/matmul/half_rows.h"
@@ -30,6 +31,8 @@ constexpr std::int64_t kNearWords = 96 * 1024;
 constexpr std::int64_t kMinTileWork = std::int64_t{1} << 22;
 constexpr int kNoExponent = 255;
 
+/// A group of elements.
+using Elements __attribute__((vector_size(kGroup * sizeof(BFloat16)), aligned(2), may_alias)) = std::uint16_t;
 __m256i load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
 
 /// Do the elements of a word lie side by side, as words do? Of a matrix whose rows overlap they may, too, in both ways.
@@ -45,7 +48,8 @@ class GroupsProduct {
       : m_(m), n_(n), k_(k), a_(a), b_(b), c_(c), wide_(wide), stride_(n), groups_(ceilDiv(k, kGroup)),
         panelSize_(groups_ * kGroup / 2 * kGroupColumns) {
     // Of few rows tiles take the columns for rows, where those are dense: a large matrix is read once, where it lies.
-    turned_ = kernels_.areTiles && m <= kGroupColumns && n > m && b.rowStride == 1;
+    // Vectors are of columns, so that a few of them are better rows.
+    turned_ = kernels_.areTiles ? m <= kGroupColumns && n > m && b.rowStride == 1 : n < kGroupColumns && n < m;
     if (turned_) {
       std::swap(m_, n_);
       a_ = {b.data, b.columnStride, b.rowStride};
@@ -195,26 +199,33 @@ GroupTileFn GroupKernels::forExponents(int a, int b) const {
 }
 
 int smallestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld) {
-  const __m256i magnitude = _mm256_set1_epi16(0x7fff), one = _mm256_set1_epi16(1);
-  __m256i least[2] = {_mm256_set1_epi16(-1), _mm256_set1_epi16(-1)};
-  for (std::int64_t i = 0; i < rows; ++i, from += ld)
-    for (std::int64_t e = 0; e < columns; e += kGroup)
-      for (int v = 0; v < 2; ++v)  // zero is the largest
-        least[v] =
-            _mm256_min_epu16(least[v], _mm256_sub_epi16(_mm256_and_si256(load(from + e + 16 * v), magnitude), one));
-  alignas(32) std::uint16_t all[16];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(all), _mm256_min_epu16(least[0], least[1]));
-  return std::min((*std::min_element(all, all + 16) + 1) >> 7, kNoExponent);
+  return withHostIsa([=]() TANDEM_INLINED {
+    Elements least = Elements{} - 1;
+    const BFloat16* row = from;
+    for (std::int64_t i = 0; i < rows; ++i, row += ld)
+      for (std::int64_t e = 0; e < columns; e += kGroup) {
+        const Elements magnitude = (*reinterpret_cast<const Elements*>(row + e) & 0x7fff) - 1;  // zero is the largest
+        least = magnitude < least ? magnitude : least;
+      }
+    int smallest = kNoExponent;
+    for (std::int64_t e = 0; e < kGroup; ++e) smallest = std::min(smallest, (least[e] + 1) >> 7);
+    return smallest;
+  });
 }
 
 int largestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld) {
-  __m256i most = _mm256_setzero_si256();
-  for (std::int64_t i = 0; i < rows; ++i, from += ld)
-    for (std::int64_t e = 0; e < columns; e += 16)
-      most = _mm256_max_epu16(most, _mm256_and_si256(load(from + e), _mm256_set1_epi16(0x7fff)));
-  alignas(32) std::uint16_t all[16];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(all), most);
-  return *std::max_element(all, all + 16) >> 7;
+  return withHostIsa([=]() TANDEM_INLINED {
+    Elements most{};
+    const BFloat16* row = from;
+    for (std::int64_t i = 0; i < rows; ++i, row += ld)
+      for (std::int64_t e = 0; e < columns; e += kGroup) {
+        const Elements magnitude = *reinterpret_cast<const Elements*>(row + e) & 0x7fff;
+        most = magnitude > most ? magnitude : most;
+      }
+    int largest = 0;
+    for (std::int64_t e = 0; e < kGroup; ++e) largest = std::max(largest, most[e] >> 7);
+    return largest;
+  });
 }
 
 int smallestExponent(const BFloat16* from, std::int64_t n) {
@@ -272,13 +283,28 @@ Matrix<BFloat16> denseRows(const Matrix<BFloat16>& x, std::int64_t rows, std::in
   return {to, ld, 1};
 }
 
-bool isInGroups(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return std::min(m, n) >= kLeastSide && !isSmallGemm(m, n, k) && !isCut(m, n, k);
-}
+bool isInGroups(std::int64_t m, std::int64_t n, std::int64_t k) { return m > 1 && n > 1 && !isSmallGemm(m, n, k); }
 
 void groupsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
                 bool wide) {
-  GroupsProduct(m, n, k, a, b, c, wide).run();
+  const std::int64_t length = pieceLength(m, n, k), pieces = ceilDiv(k, length), size = m * n;
+  if (pieces == 1) return GroupsProduct(m, n, k, a, b, c, wide).run();
+  const Scratch<float> partial(pieces * size);
+  parallelTiles(pieces, [&](std::int64_t p) {
+    const std::int64_t from = p * length;
+    GroupsProduct(m, n, std::min(length, k - from), {a.data + from * a.columnStride, a.rowStride, a.columnStride},
+                  {b.data + from * b.rowStride, b.rowStride, b.columnStride}, partial.data() + p * size, true)
+        .run();
+  });
+  parallelFor(size, grainOf(pieces), [&](std::int64_t begin, std::int64_t end) {
+    float* const sums = partial.data();
+    for (std::int64_t p = 1; p < pieces; ++p)
+      for (std::int64_t i = begin; i < end; ++i) sums[i] += sums[p * size + i];
+    if (wide)
+      std::copy(sums + begin, sums + end, static_cast<float*>(c) + begin);
+    else
+      narrow(sums + begin, static_cast<BFloat16*>(c) + begin, end - begin);
+  });
 }
 
 }  // namespace tandem::lib

@@ -8,6 +8,8 @@
 //   pairs         AVX-512's instruction for pairs, where it is twice as fast as float32 (gemm_pairs.cpp)
 //   float32       AVX-512 or AVX2 (groups_body.h)
 //
+// Where sums are cut into pieces (gemm.h), each piece has its groups.
+//
 // The first two take subnormal numbers for zeros: parts of a product in which one could appear go by the third.
 #pragma once
 
@@ -21,7 +23,6 @@ namespace tandem::lib {
 using Pair = std::uint32_t;  // two elements
 
 inline constexpr std::int64_t kGroup = 32;
-inline constexpr std::int64_t kLeastSide = 8;  // of fewer rows or columns a product of float32 is faster without tiles
 inline constexpr std::int64_t kGroupColumns = 32;  // of a panel of b
 inline constexpr std::int64_t kNearGroups = 8;     // whose part of a panel stays in the first-level cache
 
