@@ -108,7 +108,8 @@ class Arranger final : public TraceCopy {
   [[nodiscard]] std::optional<Reshaped> reshaped(ValueRef v, DimsRef from, const Dims& shape) const {
     const TraceNode& n = node(v.node);
     Reshaped r{v, {shape, contiguousStrides(shapeOf(v)), 0}};
-    if (n.kind == TraceNode::Kind::Window) {
+    // What a reshape that moved was of is not made again; the reshape is.
+    if (n.kind == TraceNode::Kind::Window && !moved_[from_.operands(n)[0].value.node]) {
       r.of = from_.operands(n)[0].value;
       r.window.strides = from_.window(n).strides;
       r.window.offset = from_.window(n).offset;

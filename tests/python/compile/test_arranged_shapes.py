@@ -30,6 +30,13 @@ def behind(x):
     return tandem.softmax(x.flatten(0, 1), -1).view_as(x).half()
 
 
+def twice(x):
+    """What moves reads, a second time, a reshape that moved: with what is reduced of it."""
+    a = (x + 1).reshape(-1, 4, x.shape[-1])
+    b = a + a.sum(-1, keepdim=True)
+    return b.reshape(-1, 2, 2, x.shape[-1]).sum(-1)
+
+
 def columns(x):
     return (x.square() + 1).view(-1, x.shape[-1]).amax(0)
 
@@ -42,6 +49,7 @@ CASES = {
     "biased": (biased, lambda n: (tandem.randn(2, n, 6), tandem.randn(6), tandem.randn(1, 1, 1))),
     "split": (split, lambda n: (tandem.randn(3 * n, 8),)),
     "behind": (behind, lambda n: (tandem.randn(2, n, 7),)),
+    "twice": (twice, lambda n: (tandem.arange(48.0 * n).reshape(-1, 2, 2, 2 * n),)),
     "columns": (columns, lambda n: (tandem.randn(2, n, 5),)),
 }
 
