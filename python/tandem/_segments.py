@@ -6,7 +6,7 @@ import math
 
 from tandem import _C
 
-__all__ = ["segment_reduce"]
+__all__ = ["_segment_reduce", "segment_reduce"]
 
 Tensor = _C.Tensor
 
@@ -144,3 +144,6 @@ def _reduced(flat: Tensor, kind: str, segments: Tensor, count: int, initial: flo
         return reduced * initial
     beaten = reduced < initial if kind == "amax" else reduced > initial
     return _C.where(beaten, initial, reduced)
+
+
+_segment_reduce = segment_reduce

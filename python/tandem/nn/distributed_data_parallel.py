@@ -140,6 +140,10 @@ class DistributedDataParallel(Module):
     def _set_static_graph(self) -> None:
         self.static_graph = self.find_unused_parameters = True
 
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """Of what others log nothing is kept."""
+        return {}
+
     @staticmethod
     def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: Any) -> None:
         """Before the module is wrapped: have it keep its own of these."""

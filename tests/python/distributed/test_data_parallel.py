@@ -260,6 +260,7 @@ def test_what_outputs_depend_on_is_found():
         assert net.never.weight.tolist() == [[rank, rank]] * 2
         model._set_static_graph()
         assert model.find_unused_parameters and model.static_graph
+        assert not model._get_ddp_logging_data().get("can_set_static_graph")
         dist.destroy_process_group()
         """
     )

@@ -163,6 +163,7 @@ def test_gaps_between_segments():
     x = tandem.arange(6.0)
     assert tandem.segment_reduce(x, "sum", offsets=tensor([1, 3, 5])).tolist() == [3.0, 7.0]
     assert tandem.segment_reduce(x, "sum", lengths=tensor([2, 1]), unsafe=True).tolist() == [1.0, 2.0]
+    assert tandem._segment_reduce(x, "amax", offsets=tensor([1, 3, 5])).tolist() == [2.0, 4.0]
     halves = tandem.full((4096,), 0.5, dtype=tandem.float16)
     total = tandem.segment_reduce(halves, "sum", lengths=tensor([4096]))
     assert total.dtype is tandem.float16 and total.item() == 2048.0
