@@ -267,12 +267,16 @@ class Module(HookMethods, ConversionMethods):
     # --- walking the tree -------------------------------------------------------------------------------------------
 
     def _named_members(
-        self, members: Callable[[Module], Any], prefix: str, recurse: bool, remove_duplicate: bool
+        self,
+        get_members_fn: Callable[[Module], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
-            for name, member in members(module):
+            for name, member in get_members_fn(module):
                 if member is None or (remove_duplicate and id(member) in seen):
                     continue
                 seen.add(id(member))

@@ -269,3 +269,13 @@ def test_the_older_name_of_a_gradient():
     x = tandem.ones(2, requires_grad=True)
     x._grad = tandem.full((2,), 3.0)
     assert x.grad.tolist() == [3, 3] and x._grad is x.grad
+
+
+def test_members_of_another_kind_by_their_paths():
+    model = nn.Sequential(nn.Linear(2, 1), nn.ReLU())
+    model.append(model[0])
+    biases = dict(model._named_members(lambda m: [("shift", b) for b in [getattr(m, "bias", None)]], prefix="net"))
+    assert biases == {"net.0.shift": model[0].bias}
+    twice = model._named_members(get_members_fn=lambda m: m._parameters.items(), remove_duplicate=False)
+    assert [name for name, _ in twice] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    assert model[0].bias._cdata == model[2].bias._cdata != model[0].weight._cdata
