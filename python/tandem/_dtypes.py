@@ -14,6 +14,7 @@ __all__ = [
     "finfo",
     "iinfo",
     "layout",
+    "legacy_contiguous_format",
     "memory_format",
     "preserve_format",
     "sparse_bsc",
@@ -74,7 +75,7 @@ sparse_csr = layout("sparse_csr")
 sparse_csc = layout("sparse_csc")
 sparse_bsr = layout("sparse_bsr")
 sparse_bsc = layout("sparse_bsc")
-contiguous_format = memory_format("contiguous_format")
+contiguous_format = legacy_contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")

@@ -343,3 +343,4 @@ def test_the_function_clone_takes_a_memory_format(mode):
     assert y.is_contiguous(memory_format=tandem.channels_last) and y.equal(x) and slope.equal(2 * x)
     assert tandem.clone(x.detach().mT).stride() == x.mT.stride()
     assert tandem.clone(input=x).equal(x)
+    assert tandem.zeros_like(x, memory_format=tandem.legacy_contiguous_format).is_contiguous()
