@@ -340,10 +340,11 @@ Tensor matmulFor(const Tensor& a, const Tensor& b, bool wide, const Tensor& bias
     fail("matmul: inner dimensions differ: ", shapeText(a.shape()), " @ ", shapeText(b.shape()),
          " (mat1 and mat2 shapes cannot be multiplied)");
   // One product with all rows of the batch: where they lie so, and where the derivative would else have a weight for
-  // each example, which costs more than a copy of the rows. Products of matrices have the same bits either way; those
-  // with a vector are added in an order that the number of rows decides.
+  // each example, which costs more than a copy of the rows. Products of matrices have the same bits either way, but
+  // those of one row, and of bfloat16, are added in an order that the number of rows decides.
   const bool weighed = y.dim() == 2 && y.size(-1) > 1 && y.requiresGrad() && gradEnabled();
-  if (y.dim() == 2 && x.dim() > 2 && x.numel() > 0 && (x.isContiguous() || weighed)) {
+  const bool ordered = x.dim() > 2 && (x.size(-2) == 1 || x.dtype() == DType::BFloat16);
+  if (y.dim() == 2 && x.dim() > 2 && x.numel() > 0 && (x.isContiguous() || weighed || ordered)) {
     Tensor z = matrixProduct(reshape(x, Dims{x.numel() / x.size(-1), x.size(-1)}), y, wide, bias);
     Dims shape = x.shape();
     shape[shape.size() - 1] = y.size(-1);

@@ -435,7 +435,9 @@ PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, Py
           binder.reorder(a);
           binder.warnOfOrder(inPresentOrder(overloads));
         }
-        const bool mayCast = s.autocast.cpu != Autocast::None || s.autocast.gpu != Autocast::None;
+        // The dtype of `out` is the caller's choice.
+        const bool mayCast =
+            (s.autocast.cpu != Autocast::None || s.autocast.gpu != Autocast::None) && a.out() == nullptr;
         if (!mayCast || !autocastState().enabled()) return callOnce(s, a);
         std::vector<PyRef> owned;
         castArguments(a, s.autocast, owned);

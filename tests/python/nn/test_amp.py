@@ -263,3 +263,13 @@ def test_tensors_given_one_by_one_are_converted_as_a_list_is():
     with tandem.autocast("cpu", dtype=tandem.bfloat16):
         assert tandem.chain_matmul(a, a).dtype is tandem.bfloat16
         assert tandem.chain_matmul(a, a, a).equal(tandem.chain_matmul([a, a, a]))
+
+
+@pytest.mark.parametrize("name", ["mm", "matmul", "exp"])
+def test_calls_with_out_have_the_dtypes_that_they_are_given(name):
+    a = (tandem.ones(3, 3),) if name == "exp" else (tandem.ones(3, 3), tandem.ones(3, 3))
+    with tandem.autocast("cpu", dtype=tandem.bfloat16):
+        wide = getattr(tandem, name)(*a, out=tandem.empty(3, 3))
+        half = getattr(tandem, name)(*(t.bfloat16() for t in a), out=tandem.empty(3, 3, dtype=tandem.bfloat16))
+    assert wide.dtype is tandem.float32 and half.dtype is tandem.bfloat16
+    tandem.testing.assert_close(wide, getattr(tandem, name)(*a))

@@ -8,6 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
+from same_bits import assert_same_bits
 
 import tandem as td
 from tandem.nn import functional as F
@@ -403,3 +404,15 @@ def test_copies_of_transposes_have_every_element_in_its_place(dtype):
             into = td.zeros(columns, rows + 5, dtype=getattr(td, dtype))
             into[:, 1 : rows + 1] = seen.t()
             assert np.array_equal(np.asarray(into), np.pad(x.T, ((0, 0), (1, 4)))), (rows, columns)
+
+
+@pytest.mark.parametrize("dtype", [td.float32, td.bfloat16], ids=str)
+@pytest.mark.parametrize(("rows", "width", "columns"), [(1, 192, 3), (1, 20, 1), (4, 32, 16), (5, 70, 40)])
+def test_rows_of_a_batch_have_the_same_bits_however_they_lie(dtype, rows, width, columns):
+    """As one product, or one of each example: with a gradient, where they are dense, and where they are not."""
+    weight = td.randn(columns, width).to(dtype)
+    x = td.randn(6, 2 * rows, width).to(dtype)[:, :rows]
+    want = F.linear(x.contiguous(), weight)
+    assert_same_bits(F.linear(x, weight), want)
+    assert_same_bits(F.linear(x, weight.clone().requires_grad_()).detach(), want)
+    assert_same_bits(F.linear(x.mT.contiguous().mT, weight), want)
