@@ -17,6 +17,8 @@ SHAPES = {
     "batch": (256, 256, 256, 64, ""),
     "heads": (64, 64, 64, 128, "b"),
     "query": (1, 64, 64, 512, "b"),
+    "rotations": (3, 3, 3, 16384, ""),
+    "points": (49152, 3, 3, None, ""),
 }
 HALVES = ("square", "square_b", "weight", "step", "batch", "heads")
 ROWS = {

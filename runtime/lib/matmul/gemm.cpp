@@ -28,6 +28,7 @@ constexpr std::int64_t kPackWork = 12;
 constexpr std::int64_t kPlaceWork = 16;
 constexpr std::int64_t kMeetWork = std::int64_t{3} << 19;
 // A long sum into a small result is cut along k, into at most kMaxPieces pieces of at least kPieceLength.
+constexpr std::int64_t kTinyWork = 8;  // what a row of a tiny product costs, in elements
 constexpr std::int64_t kSplitResult = 128 * 128;
 constexpr std::int64_t kSplitWork = std::int64_t{2} << 20;
 constexpr std::int64_t kPieceLength = kCutSum / 2;
@@ -210,6 +211,11 @@ void largeGemm(const GemmTile<T>& whole) {
 template <class T>
 void floatGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
   if (isSmallGemm(m, n, k)) return smallGemm(m, n, k, a, b, c);
+  if (n > 1 && isTinyGemm(m, n, k))
+    return parallelFor(m, grainOf(kTinyWork), [&](std::int64_t begin, std::int64_t end) {
+      const Matrix<T> rows{a.data + begin * a.rowStride, a.rowStride, a.columnStride};
+      tinyGemms(1, end - begin, n, k, rows, 0, b, 0, c + begin * n);
+    });
   // Strides of sizes 1 mean nothing. One column is one row of the transposed product.
   auto vector = [&](std::int64_t size, const T* x, std::int64_t stride, Matrix<T> y) {
     if (size > 1 && k < kDotLanes) return shortVectorGemm(size, k, x, stride, y, c);

@@ -60,4 +60,13 @@ constexpr bool isSmallGemm(std::int64_t m, std::int64_t n, std::int64_t k) {
 void smallGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c);
 void smallGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matrix<double> b, double* c);
 
+/// Is a product of this size, of more than one element, one of those of which many are computed in a loop of their own?
+constexpr bool isTinyGemm(std::int64_t m, std::int64_t n, std::int64_t k) { return m * n > 1 && n <= 4 && k <= 4; }
+/// `count` such products on this thread, whose matrices begin `aStep` and `bStep` elements behind those of the one
+/// before, with the bits of `gemm`.
+void tinyGemms(std::int64_t count, std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, std::int64_t aStep,
+               Matrix<float> b, std::int64_t bStep, float* c);
+void tinyGemms(std::int64_t count, std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, std::int64_t aStep,
+               Matrix<double> b, std::int64_t bStep, double* c);
+
 }  // namespace tandem::lib

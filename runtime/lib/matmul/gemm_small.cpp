@@ -1,5 +1,6 @@
 // Products too small for a library call: a register tile of up to 4 rows by 2 vectors, an FMA chain over k for each
-// element. The chain makes the bits independent of the tile, the layout and the instruction set.
+// element. The chain makes the bits independent of the tile, the layout and the instruction set. Many tiny ones, such
+// as rotations of points, share a loop: a row of a result is one vector, the rows of b stay in others.
 #include <algorithm>
 #include <immintrin.h>
 #include <type_traits>
@@ -142,8 +143,75 @@ void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<typename V::
     columns<V, 1, false>(m, k, a, bp + j, ldb, c + j, n, V::part(rest));
 }
 
+/// Vectors of four, of which the first `n` are read and written.
+struct FourFloats {
+  using Scalar = float;
+  using Vector = __m128;
+  static Vector fma(float x, Vector y, Vector sum) { return _mm_fmadd_ps(_mm_set1_ps(x), y, sum); }
+  static Vector load(const float* p, int n) {
+    return _mm_maskload_ps(p, _mm_cmpgt_epi32(_mm_set1_epi32(n), _mm_setr_epi32(0, 1, 2, 3)));
+  }
+  static Vector load(const float* p, std::int64_t step, int n) {
+    return _mm_setr_ps(p[0], n > 1 ? p[step] : 0, n > 2 ? p[2 * step] : 0, n > 3 ? p[3 * step] : 0);
+  }
+  static void store(float* p, Vector v, int n) {
+    if (n == 4) return _mm_storeu_ps(p, v);
+    if (n == 1) return _mm_store_ss(p, v);
+    _mm_storel_pi(reinterpret_cast<__m64*>(p), v);
+    if (n == 3) _mm_store_ss(p + 2, _mm_movehl_ps(v, v));
+  }
+};
+struct FourDoubles {
+  using Scalar = double;
+  using Vector = __m256d;
+  static Vector fma(double x, Vector y, Vector sum) { return _mm256_fmadd_pd(_mm256_set1_pd(x), y, sum); }
+  static Vector load(const double* p, int n) { return DoubleParts::load(p, DoubleParts::part(n)); }
+  static Vector load(const double* p, std::int64_t step, int n) {
+    return _mm256_setr_pd(p[0], n > 1 ? p[step] : 0, n > 2 ? p[2 * step] : 0, n > 3 ? p[3 * step] : 0);
+  }
+  static void store(double* p, Vector v, int n) {
+    n == 4 ? _mm256_storeu_pd(p, v) : DoubleParts::store(p, Part{{}, n}, v);
+  }
+};
+
+template <class V, int K, class T = typename V::Scalar>
+void tiny(std::int64_t count, std::int64_t m, int n, Matrix<T> a, std::int64_t aStep, Matrix<T> b, std::int64_t bStep,
+          T* c) {
+  typename V::Vector rows[K] = {};
+  const T* const end = c + count * m * n;
+  for (std::int64_t i = 0; i < count; ++i, a.data += aStep, b.data += bStep) {
+    if (i == 0 || bStep != 0)
+      for (int p = 0; p < K; ++p)
+        rows[p] = b.columnStride == 1 ? V::load(b.data + p * b.rowStride, n)
+                                      : V::load(b.data + p * b.rowStride, b.columnStride, n);
+    const T* row = a.data;
+    for (std::int64_t r = 0; r < m; ++r, row += a.rowStride, c += n) {
+      typename V::Vector sum{};
+      for (int p = 0; p < K; ++p) sum = V::fma(row[p * a.columnStride], rows[p], sum);
+      // What is written behind a row is written again.
+      V::store(c, sum, n == 3 && c + 4 <= end ? 4 : n);
+    }
+  }
+}
+template <class V, class T = typename V::Scalar>
+void tinyProducts(std::int64_t count, std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, std::int64_t aStep,
+                  Matrix<T> b, std::int64_t bStep, T* c) {
+  // With one b the rows of all are those of one.
+  if (bStep == 0 && aStep == m * a.rowStride) m *= count, count = 1;
+  const auto of = k == 1 ? tiny<V, 1> : k == 2 ? tiny<V, 2> : k == 3 ? tiny<V, 3> : tiny<V, 4>;
+  of(count, m, static_cast<int>(n), a, aStep, b, bStep, c);
+}
+
 }  // namespace
 
+void tinyGemms(std::int64_t count, std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, std::int64_t aStep,
+               Matrix<float> b, std::int64_t bStep, float* c) {
+  tinyProducts<FourFloats>(count, m, n, k, a, aStep, b, bStep, c);
+}
+void tinyGemms(std::int64_t count, std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, std::int64_t aStep,
+               Matrix<double> b, std::int64_t bStep, double* c) {
+  tinyProducts<FourDoubles>(count, m, n, k, a, aStep, b, bStep, c);
+}
 void smallGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c) {
   product<FloatParts>(m, n, k, a, b, c);
 }

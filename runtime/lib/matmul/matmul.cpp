@@ -38,7 +38,9 @@ struct Sizes {
 struct Place {
   std::int64_t a, b, c;
 };
-using OneFn = void (*)(const Sizes& s, const ArrayView& a, const ArrayView& b, const ArrayView& c, const Place& at);
+/// Computes `count` products, whose matrices lie `step` apart, from the one at `at` on.
+using SomeFn = void (*)(const Sizes& s, const ArrayView& a, const ArrayView& b, const ArrayView& c, Place at,
+                        std::int64_t count, const Place& step);
 
 template <class T>
 void one(const Sizes& s, const ArrayView& a, const ArrayView& b, const ArrayView& c, const Place& at) {
@@ -56,17 +58,36 @@ void one(const Sizes& s, const ArrayView& a, const ArrayView& b, const ArrayView
   }
 }
 
-void products(const ArrayView& a, const ArrayView& b, const ArrayView& c, OneFn one) {
+template <class T>
+void some(const Sizes& s, const ArrayView& a, const ArrayView& b, const ArrayView& c, Place at, std::int64_t count,
+          const Place& step) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (count > 1 && isTinyGemm(s.m, s.n, s.k)) {
+      Matrix<T> x = lastMatrix<T>(a), y = lastMatrix<T>(b);
+      x.data += at.a, y.data += at.b;
+      return tinyGemms(count, s.m, s.n, s.k, x, step.a, y, step.b, c.as<T>() + at.c);
+    }
+  for (; count > 0; --count, at.a += step.a, at.b += step.b, at.c += step.c) one<T>(s, a, b, c, at);
+}
+
+void products(const ArrayView& a, const ArrayView& b, const ArrayView& c, SomeFn some) {
   const Sizes s(a, b);
   const std::size_t rank = a.shape.size();
-  if (rank == 2) return one(s, a, b, c, {0, 0, 0});
+  if (rank == 2) return some(s, a, b, c, {0, 0, 0}, 1, {0, 0, 0});
 
   DimsRef batchShape = DimsRef(a.shape).first(rank - 2);
   std::int64_t batch = numelOf(batchShape);
   std::array<DimsRef, 2> strides{DimsRef(a.strides).first(rank - 2), DimsRef(b.strides).first(rank - 2)};
+  // Along the last of the batch's dims steps are even.
+  const std::int64_t row = batchShape[rank - 3], size = s.m * s.n;
+  const Place step{strides[0][rank - 3], strides[1][rank - 3], size};
+  const DimsRef rows = batchShape.first(rank - 3);
   auto run = [&](std::int64_t begin, std::int64_t end) {
-    Walker<2> at(batchShape, strides, begin);
-    for (std::int64_t i = begin; i < end; ++i, at.next()) one(s, a, b, c, {at.offset[0], at.offset[1], i * s.m * s.n});
+    Walker<2> at(rows, {strides[0].first(rank - 3), strides[1].first(rank - 3)}, begin / row);
+    for (std::int64_t i = begin, next; i < end; i = next, at.next()) {
+      next = std::min(end, (i / row + 1) * row);
+      some(s, a, b, c, {at.offset[0] + i % row * step.a, at.offset[1] + i % row * step.b, i * size}, next - i, step);
+    }
   };
   // Few large products share the pool within each, many go side by side. Which never matters to the bits.
   const std::int64_t work = std::max(kLeastWork, s.m * s.n * s.k);
@@ -241,7 +262,7 @@ void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   const bool matrices = a.shape.size() == 2;
   const Sizes s(a, b);
   const bool vector = s.m == 1 || s.n == 1;
-  if (a.dtype == DType::BFloat16 && isInGroups(s.m, s.n, s.k)) return products(a, b, c, one<BFloat16>);
+  if (a.dtype == DType::BFloat16 && isInGroups(s.m, s.n, s.k)) return products(a, b, c, some<BFloat16>);
   const bool rounds = c.dtype != DType::Float32;
   Scratch<float> wideC(rounds ? c.numel() : 0);
   float* const sums = rounds ? wideC.data() : c.as<float>();
@@ -249,7 +270,7 @@ void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
     if (matrices && s.m <= kFewRows && b.numel() > kWideElements) return fewRows(a, b, c);
     // One column is one row of the transposed product.
     if (matrices && s.n == 1 && a.numel() > kWideElements) return fewRows(transposed(b), transposed(a), c);
-    products(Wide(a).view(), Wide(b).view(), {sums, DType::Float32, c.shape, c.strides}, one<float>);
+    products(Wide(a).view(), Wide(b).view(), {sums, DType::Float32, c.shape, c.strides}, some<float>);
   }
   if (rounds) narrowAll(sums, c);
 }
@@ -287,7 +308,7 @@ void matmul(const LibraryCall& call) {
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
       halfProduct(a, b, c);
     else
-      products(a, b, c, one<T>);
+      products(a, b, c, some<T>);
   });
 }
 

@@ -416,3 +416,22 @@ def test_rows_of_a_batch_have_the_same_bits_however_they_lie(dtype, rows, width,
     assert_same_bits(F.linear(x, weight), want)
     assert_same_bits(F.linear(x, weight.clone().requires_grad_()).detach(), want)
     assert_same_bits(F.linear(x.mT.contiguous().mT, weight), want)
+
+
+@pytest.mark.parametrize("dtype", [td.float32, td.float64, td.bfloat16], ids=str)
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 70])
+def test_many_tiny_products(dtype, rows, threads):
+    """Each has the bits of a product by itself, however matrices and batches lie, one matrix for all among them."""
+    for columns, width in itertools.product((1, 2, 3, 4, 5), repeat=2):
+        a, b = td.randn(2, 41, rows, width).to(dtype), td.randn(2, 41, width, columns).to(dtype)
+        if rows == columns == 1:
+            continue
+        want = td.stack([td.stack([x @ y for x, y in zip(*pair, strict=True)]) for pair in zip(a, b, strict=True)])
+        exact = a.double() @ b.double()
+        assert (want.double() - exact).abs().max() <= {2: 2e-2, 4: 1e-5, 8: 1e-14}[a.element_size()] * 5
+        assert_same_bits(a @ b, want)
+        assert_same_bits(a.mT.contiguous().mT @ b.transpose(0, 1).contiguous().transpose(0, 1), want)
+        assert_same_bits(td.cat([a, a], -1)[..., :width] @ b.mT.contiguous().mT, want)
+        assert_same_bits(a[:, ::2] @ b[:, ::2], want[:, ::2])
+        shared = td.stack([td.stack([x @ b[0, 0] for x in some]) for some in a])
+        assert_same_bits(a @ b[0, 0].expand(2, 41, width, columns), shared)
