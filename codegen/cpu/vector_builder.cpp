@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "llvm/ADT/SmallVector.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "runtime/base/error.h"
 
@@ -14,8 +15,11 @@ namespace tandem::codegen {
 
 namespace arith = mlir::arith;
 namespace math = mlir::math;
+namespace LLVM = mlir::LLVM;
 
 namespace {
+
+constexpr std::int64_t kWidestLanes = 16;  // of AVX-512
 
 int bitWidth(DType t) { return t == DType::Bool ? 1 : static_cast<int>(itemSize(t)) * 8; }
 DType signedOfWidth(DType t) { return itemSize(t) == 8 ? DType::Int64 : DType::Int32; }
@@ -194,6 +198,21 @@ Val VectorBuilder::fma(Val a, Val b, Val c) {
   match(a, c);
   match(b, c);
   return {math::FmaOp::create(ops, loc(), a.value, b.value, c.value), a.type};
+}
+
+// Whole vectors of AVX-512.
+bool VectorBuilder::scales(Val y) const {
+  return y.type == DType::Float32 && y.length() == kWidestLanes && lanes_ == kWidestLanes;
+}
+Val VectorBuilder::scale(Val y, Val k) {
+  match(y, k);
+  const mlir::Type i16 = ops.getI16Type(), i32 = ops.getI32Type();
+  const mlir::Value all = LLVM::ConstantOp::create(ops, loc(), i16, ops.getIntegerAttr(i16, -1));
+  const mlir::Value asSet = LLVM::ConstantOp::create(ops, loc(), i32, ops.getIntegerAttr(i32, 4));  // how it rounds
+  auto call = LLVM::CallIntrinsicOp::create(ops, loc(), y.value.getType(),
+                                            ops.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
+                                            mlir::ValueRange{y.value, k.value, y.value, all, asSet});
+  return {call.getResult(0), y.type};
 }
 
 Val VectorBuilder::sqrt(Val a) { return {math::SqrtOp::create(ops, loc(), a.value), a.type}; }

@@ -47,6 +47,8 @@ class VectorBuilder {
   V rem(V a, V b);
   V fma(V a, V b, V c);
   V inverse(V a) { return div(cst(a, 1), a); }
+  bool scales(V y) const;
+  V scale(V y, V k);
   V sqrt(V a);
   V neg(V a);
   V abs(V a);

@@ -45,6 +45,8 @@ class TextBuilder {
   V rem(const V& a, const V& b);
   V fma(const V& a, const V& b, const V& c);
   V inverse(const V& a);
+  static bool scales(const V&) { return false; }
+  static V scale(const V& y, const V&) { return y; }
   V sqrt(const V& a) { return call("sqrt", a); }
   V neg(const V& a);
   V abs(const V& a);

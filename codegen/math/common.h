@@ -317,6 +317,15 @@ template <class B>
 Val<B> scaleDown(const Val<B>& y, const Val<B>& n) {
   return (y * pow2(n + n.cst(64))) * 0x1p-64;
 }
+/// Both, by one instruction where there is one.
+template <class B>
+Val<B> scale2(const Val<B>& y, const Whole<B>& n) {
+  return y.b->scales(y.v) ? y.with(y.b->scale(y.v, n.k.v)) : scale2(y, n.ki);
+}
+template <class B>
+Val<B> scaleDown(const Val<B>& y, const Whole<B>& n) {
+  return y.b->scales(y.v) ? y.with(y.b->scale(y.v, n.k.v)) : scaleDown(y, n.ki);
+}
 
 /// An unevaluated sum, |lo| no more than a rounding error of hi.
 template <class B>

@@ -81,10 +81,10 @@ Val<B> erfc32(const Val<B>& a) {
   Val<B> w = fma(p, t, c0), wl = fma(p, t, c0 - w), f = u * w, fl = fma(u, wl, fma(u, w, -f));
   fl = fma(f * e, fma(u, 5.08, 0.785), fl);
   Val<B> h = a * a;
-  auto [r, ki] = reduceExp(-h);
+  auto [r, n] = reduceExp(-h);
   r = r - fma(a, a, -h);
   Val<B> g = fma(r * r, expTail(r), r);
-  return scaleDown(f + fma(f, g, fma(fl, g, fl)), ki);
+  return scaleDown(f + fma(f, g, fma(fl, g, fl)), n);
 }
 template <class B>
 Val<B> erfc(const Val<B>& x) {
@@ -102,7 +102,8 @@ Val<B> erfc(const Val<B>& x) {
 /// is carried along.
 template <class B>
 struct NormalTail {
-  Val<B> inverse, ratio, w, g, ki;
+  Val<B> inverse, ratio, w, g;
+  Whole<B> n;
 };
 template <class B>
 NormalTail<B> normalTail32(const Val<B>& a) {
@@ -111,15 +112,15 @@ NormalTail<B> normalTail32(const Val<B>& a) {
   Val<B> p = horner(t, {-0x1.4b7ee8p-4, -0x1.b8dd16p-8, 0x1.f54672p-4, 0x1.5a2b94p-4, -0x1.02a6a6p-3, -0x1.ba0b4ap-3,
                         0x1.5db1bep-3, 0x1.f6903ap-2, -0x1.f08224p-1});
   Val<B> h = a * a, l = fma(a, a, -h), x = h * -0.5;
-  auto [k, ki] = roundProduct(x, log2e(x));
-  Val<B> r = fma(l, -0.5, fma(k, -ln2Lo(x), fma(k, -ln2Hi(x), x)));
-  return {u, v, fma(p, t, c0), fma(r * r, expTail(r), r), ki};
+  const Whole<B> n = roundProduct(x, log2e(x));
+  Val<B> r = fma(l, -0.5, fma(n.k, -ln2Lo(x), fma(n.k, -ln2Hi(x), x)));
+  return {u, v, fma(p, t, c0), fma(r * r, expTail(r), r), n};
 }
 /// The tail times a factor, 1 or a, to 4 ULP: `part` is the inverse or the ratio.
 template <class B>
 Val<B> tailTimes(const NormalTail<B>& tail, const Val<B>& part) {
   Val<B> s = part * tail.w, sl = fma(part, tail.w, -s);
-  return scaleDown(s + fma(s, tail.g, sl), tail.ki);
+  return scaleDown(s + fma(s, tail.g, sl), tail.n);
 }
 
 /// That of a half type, to 2^-16 of float16, to 2^-13 of bfloat16, which they round away, without what products lose.
@@ -131,18 +132,18 @@ NormalTail<B> normalTailHalf(const Val<B>& a, DType dtype) {
                     : horner(t, {0x1.ad4d4cp-4, -0x1.8aef04p-4, -0x1.c44df4p-3, 0x1.590636p-3, 0x1.f6dcf6p-2,
                                  -0x1.f07c6p-1, 0x1.98de84p-1});
   Val<B> h = a * a * -0.5;
-  auto [k, ki] = roundProduct(h, log2e(h));
-  Val<B> r = fma(k, -0x1.62e43p-1, h);
+  const Whole<B> n = roundProduct(h, log2e(h));
+  Val<B> r = fma(n.k, -0x1.62e43p-1, h);
   Val<B> q =
       coarse ? horner(r, {0x1.576dcap-3, 0x1.02271ep-1}) : horner(r, {0x1.5775aap-5, 0x1.5727b6p-3, 0x1.fffd24p-2});
-  return {u, v, w, fma(r * r, q, r), ki};
+  return {u, v, w, fma(r * r, q, r), n};
 }
 /// x Phi(x) of a half type.
 template <class B>
 Val<B> geluHalf(const Val<B>& x, DType dtype) {
   const NormalTail<B> tail = normalTailHalf(atMost(abs(x), 14.4f), dtype);
   Val<B> s = tail.ratio * tail.w;
-  return select(x >= 0, x, -0.0) - scaleDown(fma(s, tail.g, s), tail.ki);
+  return select(x >= 0, x, -0.0) - scaleDown(fma(s, tail.g, s), tail.n);
 }
 
 /// x Phi(x) = x/2 erfc(-x / sqrt(2)). gelu(-inf) is -0, its limit.

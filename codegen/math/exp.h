@@ -18,12 +18,13 @@ Val<B> expTail(const Val<B>& r) {
 
 template <class B>
 struct ExpArg {
-  Val<B> r, ki;
+  Val<B> r;
+  Whole<B> n;
 };
 template <class B>
 ExpArg<B> reduceExp(const Val<B>& x) {
-  auto [k, ki] = roundProduct(x, log2e(x));
-  return {fma(k, -ln2Lo(x), fma(k, -ln2Hi(x), x)), ki};
+  const Whole<B> n = roundProduct(x, log2e(x));
+  return {fma(n.k, -ln2Lo(x), fma(n.k, -ln2Hi(x), x)), n};
 }
 /// As reduceExp, with the rounding error of r.
 template <class B>
@@ -40,38 +41,41 @@ ExpArgPair<B> reduceExpPair(const Val<B>& x) {
 template <class B>
 Val<B> exp(Val<B> x) {
   x = clampTo(x, pick(x, -105, -746), pick(x, 89, 710));
-  auto [r, ki] = reduceExp(x);
+  auto [r, n] = reduceExp(x);
   auto [s, lo] = fastTwoSum(1, r);
-  return scale2(s + fma(r * r, expTail(r), lo), ki);
+  return scale2(s + fma(r * r, expTail(r), lo), n);
 }
 
 /// e^x where it neither overflows nor underflows; an ULP, no clamp, one scaling.
 template <class B>
 Val<B> expNormal(const Val<B>& x) {
-  auto [r, ki] = reduceExp(x);
-  return (fma(r * r, expTail(r), r) + 1) * pow2(ki);
+  auto [r, n] = reduceExp(x);
+  const Val<B> y = fma(r * r, expTail(r), r) + 1;
+  return y.b->scales(y.v) ? scale2(y, n) : y * pow2(n.ki);
 }
 
 /// e^x of an x that is not above 0, to an ULP; above 40 it is not meant.
 template <class B>
 Val<B> expBelow(Val<B> x) {
-  auto [r, ki] = reduceExp(atLeast(x, pick(x, -105, -746)));
-  return scaleDown(fma(r * r, expTail(r), r) + 1, ki);
+  auto [r, n] = reduceExp(atLeast(x, pick(x, -105, -746)));
+  return scaleDown(fma(r * r, expTail(r), r) + 1, n);
 }
 
 template <class B>
 Val<B> exp2(Val<B> x) {
   x = clampTo(x, pick(x, -151, -1080), pick(x, 129, 1025));
   const double magic = roundMagic(x);
-  Val<B> t = x + magic, k = t - magic, ki = bits(t) - bitsOf(x, magic), r = x - k;
+  const Val<B> t = x + magic;
+  const Whole<B> n{t - magic, bits(t) - bitsOf(x, magic)};
+  const Val<B> r = x - n.k;
   if (!x.wide()) {
     Val<B> q = horner(r, {0x1.3fa206p-13, 0x1.5f0b82p-10, 0x1.3b30ap-7, 0x1.c6af76p-5, 0x1.ebfbd8p-3, 0x1.62e43p-1});
-    return scale2(fma(q, r, 1), ki);
+    return scale2(fma(q, r, 1), n);
   }
   // 2^r = e^(a + al), a + al = r ln 2
   Val<B> a = r * ln2Hi(x), al = fma(r, ln2Lo(x), fma(r, ln2Hi(x), -a));
   auto [s, lo] = fastTwoSum(1, a);
-  return scale2(s + fma(a * a, expTail(a), fma(al, s, lo)), ki);
+  return scale2(s + fma(a * a, expTail(a), fma(al, s, lo)), n);
 }
 
 /// (e^x - 1) / 2 as a sum of two values. The half keeps 2^k in range up to the last finite result.
@@ -98,7 +102,8 @@ struct ExpNeg {
 template <class B>
 ExpNeg<B> expNeg(const Val<B>& a) {
   Val<B> x = -atMost(a, pick(a, 110, 760));
-  auto [r, ki] = reduceExp(x);
+  const auto [r, n] = reduceExp(x);
+  const Val<B> ki = n.ki;
   Val<B> p = fma(r * r, expTail(r), r);
   auto [e0, el] = fastTwoSum(1, p);
   Val<B> floorK = ki.cst(-60), scale = pow2(select(ki < floorK, floorK, ki));

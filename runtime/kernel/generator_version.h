@@ -4,5 +4,5 @@
 #pragma once
 
 namespace tandem {
-inline constexpr const char* kGeneratorVersion = "21";
+inline constexpr const char* kGeneratorVersion = "22";
 }  // namespace tandem

@@ -91,6 +91,8 @@ class ScalarBuilder {
     return make(std::fma(get<double>(x), get<double>(y), get<double>(z)));
   }
   V inverse(V x) { return div(cst(x, 1), x); }
+  static bool scales(V) { return false; }
+  static V scale(V y, V) { return y; }
   V sqrt(V x) {
     return real(x, [](auto a) { return std::sqrt(a); });
   }
