@@ -130,6 +130,9 @@ NetworkResult runPadded(const Network& n, const Tensor& input, const Tensor& hid
   return r;
 }
 
+/// What a caller may write to: backward reads the states themselves.
+Tensor writable(const Tensor& states) { return gradEnabled() && states.requiresGrad() ? clone(states) : states; }
+
 /// The one or two states of a call.
 void checkStateCount(const char* name, Tensors hx) {
   if (hx.size() != 2) fail(name, " expects two hidden states");
@@ -179,18 +182,18 @@ std::vector<Tensor> lstm_packed(const Tensor& data, DimsRef sizes, Tensors hx, T
                                std::int64_t layers, double drop, bool train, bool bidirectional, bool batchFirst) {    \
     auto r = runPadded(network(#function, kind, biases, layers, drop, train, bidirectional), input, hx, {}, params,    \
                        batchFirst);                                                                                    \
-    return {r.outputs, r.hidden};                                                                                      \
+    return {writable(r.outputs), r.hidden};                                                                            \
   }                                                                                                                    \
   std::vector<Tensor> function##_packed(const Tensor& data, DimsRef sizes, const Tensor& hx, Tensors params,           \
                                         bool biases, std::int64_t layers, double drop, bool train,                     \
                                         bool bidirectional) {                                                          \
     auto r = runNetwork(network(#function, kind, biases, layers, drop, train, bidirectional), {data, Dims(sizes)}, hx, \
                         {}, params);                                                                                   \
-    return {r.outputs, r.hidden};                                                                                      \
+    return {writable(r.outputs), r.hidden};                                                                            \
   }                                                                                                                    \
   Tensor function##_cell(const Tensor& input, const Tensor& hx, const Tensor& wInput, const Tensor& wState,            \
                          const Tensor& bInput, const Tensor& bState) {                                                 \
-    return runCell(kind, #function "_cell", input, hx, {}, {wInput, wState, bInput, bState, {}}).hidden;               \
+    return writable(runCell(kind, #function "_cell", input, hx, {}, {wInput, wState, bInput, bState, {}}).hidden);     \
   }
 
 TANDEM_RECURRENT(gru, Recurrence::Gru)
@@ -202,7 +205,7 @@ std::vector<Tensor> lstm_cell(const Tensor& input, Tensors hx, const Tensor& wIn
                               const Tensor& bInput, const Tensor& bState) {
   checkStateCount("lstm_cell", hx);
   States s = runCell(Recurrence::Lstm, "lstm_cell", input, hx[0], hx[1], {wInput, wState, bInput, bState, {}});
-  return {s.hidden, s.cell};
+  return {writable(s.hidden), writable(s.cell)};
 }
 
 }  // namespace tandem::ops

@@ -3,7 +3,7 @@
 // Floating products: within blocks of 256 an element is one chain of fused multiply-adds in the order of k, and the
 // blocks' sums are added in order (gemm_kernel.h); very long sums into small results are cut into pieces first, by size
 // (gemm.cpp). A vector times a matrix has 32 chains an element, which combine by halving. So bits are a function of
-// sizes and values alone: not of layout, threads or instruction set. Large products of bfloat16 matrices, and
+// sizes and values alone: not of layout, threads or instruction set. All but small products of bfloat16 matrices, and
 // convolutions of such, have an order of their own (gemm_groups.h), that of processors with instructions for them.
 // The kernels are our own because libraries choose the order of a sum by layout and instruction set, too.
 #pragma once

@@ -341,3 +341,22 @@ def test_both_states_of_a_cell_have_one_shape(shape):
     with pytest.raises(RuntimeError, match=r"both states are to be of shape \[3, 5\], but hx\[1\] has shape"):
         cell(x, (state, tandem.zeros(shape)))
     assert cell(x, (state, state))[1].shape == (3, 5)
+
+
+@pytest.mark.parametrize("kind", [nn.GRUCell, nn.LSTMCell, nn.GRU, nn.RNN], ids=lambda kind: kind.__name__)
+def test_what_layers_return_may_be_written_to(kind, mode):
+    """Their backward reads the states, not what the caller has of them."""
+    layer = double(kind(4, 5))
+    x = tandem.randn(*((2, 4) if "Cell" in kind.__name__ else (3, 2, 4)), dtype=tandem.float64)
+
+    def gradient(write):
+        def step(x):
+            states = layer(x)
+            first = states if isinstance(states, tandem.Tensor) else states[0]
+            first = first.relu_() if write else first.relu()
+            return tandem.autograd.grad((first * first).sum(), list(layer.parameters()))
+
+        return run_in(mode, step, x)
+
+    for got, want in zip(gradient(True), gradient(False), strict=True):
+        assert_same_bits(got, want)
