@@ -220,6 +220,7 @@ Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<std::stri
     fail<ValueError>(*mode, " is not a valid value for compute_mode");
   if (p == 2 && (always || (usually && (x.size(-2) > 25 || y.size(-2) > 25)))) {
     // |x - y|^2 = |x|^2 + |y|^2 - 2 x y, which cancels for near points and may end below 0.
+    FusedScope fused(x.size(-2) * y.size(-2));
     Tensor xx = sum(square(x), Dims{-1}, true);
     Tensor yy = transpose(sum(square(y), Dims{-1}, true), -2, -1);
     Tensor products = matmul(mul(x, -2), transpose(y, -2, -1));

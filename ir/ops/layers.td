@@ -259,9 +259,10 @@ def : Composite<"scaled_dot_product_attention",
 // mask if there is one, then the key of dropout if there is one. The second result is, for every row, the largest score
 // and one over the sum of exponentials; of both, what backward makes of them counts: exp(score - first) * second.
 // Operands of a half type are computed with as float32, and what comes of them is rounded, on CPUs of bfloat16 the
-// exponentials, too, before they meet the values; the mask and the statistics are float32. `half` or `bfloat` says that cuDNN may multiply in float16 or bfloat16, of which the operands are, or
-// were before they were converted. `rows_first` says that the output is [B, L, H, V], for a query whose memory has a
-// row of all heads before the next row, and the like of cotangents.
+// exponentials, too, before they meet the values; the mask and the statistics are float32. `half` or `bfloat` says that
+// cuDNN may multiply in float16 or bfloat16, of which the operands are, or were before they were converted.
+// `rows_first` says that the output is [B, L, H, V], for a query whose memory has a row of all heads before the next
+// row, and the like of cotangents.
 def : Attention<"attention_plain",
     "Tensor query, Tensor key, Tensor value, Scalar scale, Scalar dropout, Tensor[] extras, bool causal, bool masked, "
     "bool half=False, bool bfloat=False, bool rows_first=False",

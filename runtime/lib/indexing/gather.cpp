@@ -140,13 +140,18 @@ void readLines(const Lines& lines, const IndexList& list, Each each) {
   });
 }
 
+// Of so many places in a line, which the cache holds, one thread writes them sooner than several find out which are
+// theirs.
+constexpr std::int64_t kNearPlaces = std::int64_t{1} << 18;
+
 /// Writes to lines of `size` elements, those to one place in order. Of few and long lines each thread writes a part of
 /// the places, so that the order is kept whatever their number.
 template <class Each>
 void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Each each) {
   const std::int64_t band = lines.band, bands = lines.bands();
   const std::int64_t tasks = numelOf(lines.shape) * bands;
-  if (lines.elements() < 2 * kSerialElements || tasks >= numThreads()) {
+  const bool near = lines.across == 1 && size <= kNearPlaces;
+  if (near || lines.elements() < 2 * kSerialElements || tasks >= numThreads()) {
     const std::int64_t work = lines.length * std::min(band, lines.across);
     return parallelFor(tasks, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
       if (lines.areRows()) {

@@ -103,6 +103,7 @@ void readElements(const T* x, const Offsets& offsets, DimsRef outer, DimsRef out
   std::int64_t inner = block.numel();
   std::int64_t count = offsets.count();
   bool dense = block.contiguous();
+  constexpr std::int64_t kShort = 64;  // elements, of a block whose copy is no call
   withSize(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if (inner == 1) return readElements(x.as<T>(), offsets, outer, outerStrides, out.as<T>());
@@ -113,7 +114,9 @@ void readElements(const T* x, const Offsets& offsets, DimsRef outer, DimsRef out
       for (std::int64_t i = begin, j = begin % count; i < end; ++i) {
         const T* from = x.as<T>() + at.offset[0] + offsets[j];
         T* dst = out.as<T>() + i * inner;
-        if (dense) {
+        if (dense && inner <= kShort) {
+          copyRow(from, inner, dst);
+        } else if (dense) {
           copyBytes(dst, from, static_cast<std::size_t>(inner) * sizeof(T));
         } else {
           piece.data = const_cast<T*>(from);

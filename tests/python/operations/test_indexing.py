@@ -496,3 +496,17 @@ def test_reading_at_indices_of_arrays_in_any_order(shape, dtype, order):
     pair = (tandem.randint(0, shape[1], (3, 20)), tandem.randint(0, shape[2], (3, 20)))
     assert_same_bits(lies[:, pair[0], pair[1]], rows[:, pair[0], pair[1]])
     assert_same_bits(lies[pair[0] % shape[0], pair[0]], rows[pair[0] % shape[0], pair[0]])
+
+
+@pytest.mark.parametrize("places", [10, 70_000, 300_000])
+def test_long_lists_add_to_one_line_in_order(places, threads):
+    """By one thread where the cache holds the line, else by several, each with places of its own."""
+    index = tandem.randint(0, places, (150_000,))
+    source = tandem.randn(150_000)
+    want = np.zeros(places, np.float32)
+    np.add.at(want, index.numpy(), source.numpy())
+    assert_same_bits(tandem.zeros(places).scatter_add(0, index, source), tandem.from_numpy(want))
+    largest = np.full(places, -np.inf, np.float32)
+    np.maximum.at(largest, index.numpy(), source.numpy())
+    got = tandem.full((places,), float("-inf")).scatter_reduce(0, index, source, "amax")
+    assert_same_bits(got, tandem.from_numpy(largest))
