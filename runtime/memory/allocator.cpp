@@ -67,7 +67,7 @@ constexpr std::int64_t kFlushBytes = std::int64_t{256} << 10;
 constexpr std::size_t kEpochTakes = 512;
 constexpr std::size_t kEpochTurnover = 64;
 // Whatever was in use, the central bins may hold this.
-constexpr std::size_t kAlwaysKept = std::size_t{64} << 20;
+constexpr std::size_t kAlwaysKept = std::size_t{16} << 20;
 
 /// The bin of a size and how many bytes its blocks have.
 struct Bin {

@@ -206,6 +206,21 @@ TEST(Allocator, HoldsNoMoreThanHalfAgainOfWhatWasInUse) {
   EXPECT_LE(allocatorStats().bytesCached, std::int64_t{16} << 20);
 }
 
+TEST(Allocator, SmallSizesThatGrowLeaveLittle) {
+  emptyCache();
+  // A loop of ever more rows, a few MiB of which are in use at once.
+  std::int64_t kept = 0;
+  for (std::size_t rows = 800; rows < 3000; ++rows) {
+    std::vector<void*> blocks;
+    for (std::size_t width : {64, 128, 256}) blocks.push_back(allocate(rows * width * 4));
+    std::size_t width = 64;
+    for (void* p : blocks) deallocate(p, rows * width * 4), width *= 2;
+    // What other tests had in use is forgotten after two epochs.
+    if (rows > 2000) kept = std::max(kept, allocatorStats().bytesCached);
+  }
+  EXPECT_LE(kept, std::int64_t{20} << 20);
+}
+
 TEST(Allocator, FailsWhereItIsAskedTo) {
   auto before = allocatorStats().bytesInUse;
   failAllocation(1);
