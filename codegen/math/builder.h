@@ -13,7 +13,8 @@
 //   V rem(V, V)                               floats: fmod, exact; integers: remainder of `div`, zero divisor gives 0
 //   V inverse(V)                              1 / x, as div rounds it, of |x| in [2^-125, 2^126); elsewhere any value
 //                                             that is NaN for NaN
-//   bool scales(V y), V scale(V y, V k)       is there an instruction for y * 2^k, rounded once, of a whole k? That
+//   bool scales(V y)                          is there one operation for `scale` of it?
+//   V scale(V y, V k)                         y * 2^k, rounded once, of a whole k; called where there is
 //   V fma(V, V, V), V sqrt(V)                 floats
 //   V neg(V), V abs(V)                        floats: sign bit only; wrapping integers
 //   V floor ceil trunc roundeven (V)          floats

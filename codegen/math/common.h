@@ -317,14 +317,18 @@ template <class B>
 Val<B> scaleDown(const Val<B>& y, const Val<B>& n) {
   return (y * pow2(n + n.cst(64))) * 0x1p-64;
 }
-/// Both, by one instruction where there is one.
+/// y * 2^n by one instruction where there is one, else as `otherwise` makes it of y and the integer n.
+template <class B, class F>
+Val<B> scaled(const Val<B>& y, const Whole<B>& n, F otherwise) {
+  return y.b->scales(y.v) ? y.with(y.b->scale(y.v, n.k.v)) : otherwise(y, n.ki);
+}
 template <class B>
 Val<B> scale2(const Val<B>& y, const Whole<B>& n) {
-  return y.b->scales(y.v) ? y.with(y.b->scale(y.v, n.k.v)) : scale2(y, n.ki);
+  return scaled(y, n, [](const Val<B>& x, const Val<B>& ki) { return scale2(x, ki); });
 }
 template <class B>
 Val<B> scaleDown(const Val<B>& y, const Whole<B>& n) {
-  return y.b->scales(y.v) ? y.with(y.b->scale(y.v, n.k.v)) : scaleDown(y, n.ki);
+  return scaled(y, n, [](const Val<B>& x, const Val<B>& ki) { return scaleDown(x, ki); });
 }
 
 /// An unevaluated sum, |lo| no more than a rounding error of hi.

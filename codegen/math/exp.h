@@ -50,8 +50,7 @@ Val<B> exp(Val<B> x) {
 template <class B>
 Val<B> expNormal(const Val<B>& x) {
   auto [r, n] = reduceExp(x);
-  const Val<B> y = fma(r * r, expTail(r), r) + 1;
-  return y.b->scales(y.v) ? scale2(y, n) : y * pow2(n.ki);
+  return scaled(fma(r * r, expTail(r), r) + 1, n, [](const Val<B>& y, const Val<B>& ki) { return y * pow2(ki); });
 }
 
 /// e^x of an x that is not above 0, to an ULP; above 40 it is not meant.

@@ -203,10 +203,10 @@ constexpr Signature resultTypeSigs[] = {{"result_type", twoOperands, [](ParsedAr
                                          }}};
 PyObject* setDefaultDTypeFn(PyObject*, PyObject* t) {
   return guarded([&]() -> PyObject* {
-    const std::optional<DType> d = PyType_Check(t) != 0 ? std::nullopt : asDType(t);
-    if (!d || !isFloating(*d))
+    // Python's types stand for no dtype here.
+    if (!isDType(t) || !isFloating(*asDType(t)))
       fail<TypeError>("invalid dtype object: only floating-point types are supported as the default type");
-    setDefaultDType(*d);
+    setDefaultDType(*asDType(t));
     Py_RETURN_NONE;
   });
 }

@@ -232,8 +232,7 @@ constexpr Signature typeSigs[] = {
          return PyUnicode_FromFormat("%s.%s.%sTensor", packageName(), kindName(t.device().kind).c_str(), name);
        }
        // Python's types stand for no dtype here.
-       const auto dtype = PyType_Check(a.object(1)) != 0 ? std::nullopt : asDType(a.object(1));
-       if (dtype) return wrap(converted(t, *dtype, false));
+       if (isDType(a.object(1))) return wrap(converted(t, *asDType(a.object(1)), false));
        // `FloatTensor` and its like, or a name of one: a dtype, and the CPU or the current GPU.
        PyRef text(PyUnicode_Check(a.object(1)) != 0 ? Py_NewRef(a.object(1))
                   : PyType_Check(a.object(1)) != 0  ? checked(PyObject_Str(a.object(1)))

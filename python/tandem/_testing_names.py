@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tandem import _C
-from tandem.testing import TOLERANCES, assert_allclose, assert_close, need_both
+from tandem.testing import TOLERANCES, assert_allclose, assert_close, larger_tolerances, need_both
 
 __all__ = ["assert_allclose", "assert_close", "default_tolerances", "get_tolerances"]
 
@@ -15,9 +15,8 @@ def default_tolerances(*inputs: Any, dtype_precisions: dict[Any, tuple[float, fl
     for x in inputs:
         if not isinstance(x, (_C.Tensor, _C.dtype)):
             raise TypeError(f"Expected a torch.Tensor or a torch.dtype, but got {type(x)} instead.")
-    known = dtype_precisions or TOLERANCES
-    pairs = [known.get(x.dtype if isinstance(x, _C.Tensor) else x, (0.0, 0.0)) for x in inputs]
-    return max(rtol for rtol, _ in pairs), max(atol for _, atol in pairs)
+    dtypes = [x.dtype if isinstance(x, _C.Tensor) else x for x in inputs]
+    return larger_tolerances(dtypes, dtype_precisions or TOLERANCES)
 
 
 def get_tolerances(*inputs: Any, rtol: float | None, atol: float | None, id: tuple[Any, ...] = ()) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cmath
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tandem import _C
@@ -27,6 +27,14 @@ TOLERANCES = {
 _NUMBERS = (bool, int, float, complex)
 
 
+def larger_tolerances(
+    dtypes: Iterable[Any], known: Mapping[Any, tuple[float, float]] = TOLERANCES
+) -> tuple[float, float]:
+    """(rtol, atol) of a comparison of several dtypes: the larger ones."""
+    pairs = [known.get(t, (0.0, 0.0)) for t in dtypes]
+    return max(rtol for rtol, _ in pairs), max(atol for _, atol in pairs)
+
+
 def need_both(rtol: float | None, atol: float | None) -> None:
     """ValueError for one tolerance without the other."""
     if (rtol is None) != (atol is None):
@@ -42,8 +50,7 @@ class _Options:
     def tolerances(self, *dtypes: Any) -> tuple[float, float]:
         if self.rtol is not None and self.atol is not None:
             return self.rtol, self.atol
-        pairs = [TOLERANCES.get(t, (0.0, 0.0)) for t in dtypes]
-        return max(p[0] for p in pairs), max(p[1] for p in pairs)
+        return larger_tolerances(dtypes)
 
     def fail(self, text: str, where: str, error: type[Exception] = AssertionError) -> None:
         if where:

@@ -1,5 +1,4 @@
 // Convolutions of bfloat16 in groups, against the order of sums that they say, to the bit.
-#include <bit>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -8,42 +7,19 @@
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/convolution/conv_groups.h"
+#include "tests/unit/groups_test_util.h"
 
 namespace tandem::lib {
 namespace {
 
-using Elements = std::vector<BFloat16>;
+using test::Elements, test::GroupSum;
 
-/// Normal numbers of about that size, some of them zero; of size 0 of size 1, and one whose products are subnormal.
+/// As there; of size 0 of size 1, and one whose products are subnormal.
 Elements random(std::int64_t n, float size, std::mt19937& generator) {
-  std::normal_distribution<float> normal(0, size == 0 ? 1 : size);
-  Elements x(static_cast<std::size_t>(n));
-  for (BFloat16& e : x) e = generator() % 16 == 0 ? BFloat16{} : toBFloat16(normal(generator));
+  Elements x = test::random(n, size == 0 ? 1 : size, generator);
   if (size == 0) x[x.size() / 2] = toBFloat16(3e-38F);
   return x;
 }
-
-/// A sum of products in the order of groups, a term after another.
-class Sum {
- public:
-  void add(BFloat16 a, BFloat16 b) {
-    float& chain = chains_[terms_ % 2];
-    chain = std::fma(toFloat(a), toFloat(b), chain);
-    if (++terms_ % kGroup == 0) end();
-  }
-  float value() {
-    end();
-    return sum_;
-  }
-
- private:
-  void end() {
-    sum_ += chains_[0] + chains_[1];
-    chains_[0] = chains_[1] = 0;
-  }
-  float chains_[2] = {0, 0}, sum_ = 0;
-  std::int64_t terms_ = 0;
-};
 
 ConvShape shapeOf(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w, std::int64_t o, std::int64_t kh,
                   std::int64_t kw, std::int64_t stride, std::int64_t pad, std::int64_t dilation, std::int64_t groups) {
@@ -61,7 +37,7 @@ BFloat16 at(const Elements& x, std::int64_t plane, std::int64_t h, std::int64_t 
 
 float outputOf(const ConvShape& s, const Elements& input, const Elements& weight, std::int64_t n, std::int64_t o,
                std::int64_t y, std::int64_t x) {
-  Sum sum;
+  GroupSum sum;
   const std::int64_t group = o / s.groupOutputs();
   for (std::int64_t c = 0; c < s.groupChannels(); ++c)
     for (std::int64_t i = 0; i < s.kh; ++i)
@@ -75,7 +51,7 @@ float outputOf(const ConvShape& s, const Elements& input, const Elements& weight
 /// Places of the filter at which no window sees the element, whatever its row and column, are no terms.
 float inputGradOf(const ConvShape& s, const Elements& grad, const Elements& weight, std::int64_t n, std::int64_t c,
                   std::int64_t y, std::int64_t x) {
-  Sum sum;
+  GroupSum sum;
   const std::int64_t group = c / s.groupChannels();
   for (std::int64_t o = group * s.groupOutputs(); o < (group + 1) * s.groupOutputs(); ++o)
     for (std::int64_t i = 0; i < s.kh; ++i)
@@ -91,7 +67,7 @@ float inputGradOf(const ConvShape& s, const Elements& grad, const Elements& weig
 /// Of one block of windows.
 float weightGradOf(const ConvShape& s, const Elements& grad, const Elements& input, std::int64_t o, std::int64_t c,
                    std::int64_t i, std::int64_t j) {
-  Sum sum;
+  GroupSum sum;
   const std::int64_t plane = o / s.groupOutputs() * s.groupChannels() + c;
   for (std::int64_t n = 0; n < s.n; ++n)
     for (std::int64_t y = 0; y < s.oh; ++y)

@@ -1,7 +1,6 @@
 // Products of bfloat16 in groups: every kernel that this processor has, against the order that gemm_groups.h says, to
 // the bit.
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -12,34 +11,21 @@
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/matmul/gemm.h"
 #include "runtime/lib/matmul/gemm_groups.h"
+#include "tests/unit/groups_test_util.h"
 
 namespace tandem::lib {
 namespace {
 
-using Elements = std::vector<BFloat16>;
-
-/// Normal numbers of about that size, some of them zero.
-Elements random(std::size_t n, float size, std::mt19937& generator) {
-  std::normal_distribution<float> normal(0, size);
-  Elements x(n);
-  for (BFloat16& e : x) e = generator() % 16 == 0 ? BFloat16{} : toBFloat16(normal(generator));
-  return x;
-}
+using test::Elements, test::random;
 
 /// One element of a product, by the definition, of pieces of that length; `a` and `b` say where its elements lie.
 template <class A, class B>
 float element(std::int64_t k, A a, B b, std::int64_t length) {
   float sum = 0;
   for (std::int64_t from = 0; from < k; from += length) {
-    float piece = 0;
-    const std::int64_t end = std::min(k, from + length);
-    for (std::int64_t g = from; g < end; g += kGroup) {
-      float chains[2] = {0, 0};
-      for (std::int64_t p = g; p < std::min(end, g + kGroup); ++p)
-        chains[p % 2] = std::fma(toFloat(a(p)), toFloat(b(p)), chains[p % 2]);
-      piece += chains[0] + chains[1];
-    }
-    sum = from == 0 ? piece : sum + piece;
+    test::GroupSum piece;
+    for (std::int64_t p = from; p < std::min(k, from + length); ++p) piece.add(a(p), b(p));
+    sum = from == 0 ? piece.value() : sum + piece.value();
   }
   return sum;
 }
@@ -67,8 +53,8 @@ TEST(GemmGroups, KernelsAddInOneOrder) {
         for (const float size : {1.0F, 1e-20F}) {
           if (kernel.flushes && size < 1) continue;
           const std::int64_t k = groups * kGroup, lda = k + 6, count = 1 + rows % 3, columns = count * kGroupColumns;
-          const Elements a = random(static_cast<std::size_t>(rows * lda), size, generator);
-          const Elements b = random(static_cast<std::size_t>(columns * k), size, generator);  // by columns
+          const Elements a = random(rows * lda, size, generator);
+          const Elements b = random(columns * k, size, generator);  // by columns
           // Panels one after the other, and side by side, in two parts of k.
           const bool beside = groups % 2 == 0;
           const std::int64_t row = beside ? columns + 32 : kGroupColumns;
@@ -111,8 +97,8 @@ TEST(GemmGroups, Products) {
       for (const float size : {1.0F, 1e-19F, 0.0F}) {
         ASSERT_TRUE(isInGroups(m, n, k));
         const bool turnA = (layout & 1) != 0, turnB = (layout & 2) != 0;
-        Elements a = random(static_cast<std::size_t>(m * k), size == 0 ? 1 : size, generator);
-        const Elements b = random(static_cast<std::size_t>(k * n), size == 0 ? 1 : size, generator);
+        Elements a = random(m * k, size == 0 ? 1 : size, generator);
+        const Elements b = random(k * n, size == 0 ? 1 : size, generator);
         if (size == 0) a[a.size() / 2] = toBFloat16(3e-38F);
         Matrix<BFloat16> x{a.data(), turnA ? 1 : k, turnA ? m : 1};
         Matrix<BFloat16> y{b.data(), turnB ? 1 : n, turnB ? k : 1};

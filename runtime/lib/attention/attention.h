@@ -76,8 +76,6 @@ inline constexpr std::int64_t kBackwardRows = 128;
 
 constexpr std::int64_t wholePanels(std::int64_t columns) { return (columns + 63) / 64 * 64; }
 
-constexpr std::int64_t wholeGroups(std::int64_t n) { return (n + kGroup - 1) / kGroup * kGroup; }
-
 /// Elements of memory that a chunk of rows needs.
 template <class T, class E>
 std::int64_t forwardScratchSize(const AttentionProblem<T, E>& p) {

@@ -225,8 +225,7 @@ class ForwardProducts<V, BFloat16> {
     forScores_ = kernels_.forExponents(queryExponent_, exponent(keys, width_, elements(keys_), width_));
     // Exponentials that are smaller add too little to be seen, if values are not of very different sizes, and none of
     // what others add is subnormal.
-    const int least = smallestExponent(keys, valueWidth_, elements(values_), valueWidth_);
-    const int most = largestExponent(keys, valueWidth_, elements(values_), valueWidth_);
+    const auto [least, most] = exponentsOf(keys, valueWidth_, elements(values_), valueWidth_);
     leavesOut_ = least + kLeastExponent >= kSafeExponents && most - least <= kLeastExponent - 20;
     forWeighted_ = leavesOut_ ? kernels_.fast : kernels_.exact;
   }

@@ -16,10 +16,8 @@
 namespace tandem::lib {
 namespace {
 
-constexpr std::int64_t kTileWindows = 512;                 // about
-constexpr std::int64_t kTileSlab = std::int64_t{1} << 19;  // elements, where a tile has several images
-constexpr std::int64_t kOutputStep = 32;                   // outputs that stay together, where they are shared
-constexpr std::int64_t kTogether = 16;                     // filters that lie side by side
+constexpr std::int64_t kOutputStep = 32;  // outputs that stay together, where they are shared
+constexpr std::int64_t kTogether = 16;    // filters that lie side by side
 
 /// A convolution for each of `n` images and `groups`: for each part of the windows, c[m, windows] = filters[m, k]
 /// columns[k, windows], where k runs over the group's planes and the part's taps.
@@ -59,14 +57,10 @@ struct HalfConvolution {
 class HalfTiles {
  public:
   explicit HalfTiles(const HalfConvolution& c)
-      : c_(c), of_(c.of), blocks_(of_.windows, c.n, c.planes, kTileWindows, ceilDiv(c.n, numThreads())),
-        layout_(of_.windows, c.planes, blocks_.largest().rows, blocks_.largest().columns),
-        offsets_(c.planes * of_.places.size()), filters_(filtersSize()) {
-    std::int64_t* offset = offsets_.data();
-    for (const WindowPart& part : of_.parts)
-      for (std::int64_t plane = 0; plane < c.planes; ++plane, offset += part.count)
-        std::copy_n(layout_.offsets() + plane * of_.places.size() + part.tap, part.count, offset);
-  }
+      : c_(c), of_(c.of), block_(largestBlock(of_.windows, kTileWindows)),
+        layout_(of_.windows, c.planes, block_.rows, block_.columns),
+        blocks_(of_.windows, block_, c.n, layout_.size(), kTileWindows, ceilDiv(c.n, numThreads())),
+        offsets_(offsetsOfParts(of_, layout_, c.planes)), filters_(filtersSize()) {}
 
   void run() {
     packFilters();
@@ -74,11 +68,11 @@ class HalfTiles {
       kernel_ = groupKernels().forExponents(
           smallestExponent(filters_.data(), filtersSize()),
           smallestExponent(c_.input, c_.n * c_.groups * c_.planes * of_.windows.h * of_.windows.w));
-    const std::int64_t tiles = blocks_.count() * c_.groups,
-                       windows = ceilDiv(c_.n * of_.windows.count(), blocks_.count());
-    const std::int64_t cuts = cutsOf(tiles, c_.m * offsets() * windows, ceilDiv(c_.m, kOutputStep));
-    const std::int64_t outputs = ceilDiv(ceilDiv(c_.m, cuts), kOutputStep) * kOutputStep,
-                       strips = ceilDiv(c_.m, outputs);
+    const std::int64_t tiles = blocks_.count() * c_.groups;
+    const std::int64_t windows = ceilDiv(c_.n * of_.windows.count(), blocks_.count());
+    const std::int64_t cuts = cutsOf(tiles, c_.m * filter() * windows, ceilDiv(c_.m, kOutputStep));
+    const std::int64_t outputs = ceilDiv(ceilDiv(c_.m, cuts), kOutputStep) * kOutputStep;
+    const std::int64_t strips = ceilDiv(c_.m, outputs);
     parallelTiles(strips * tiles, [&](std::int64_t t) {
       const std::int64_t first = t % strips * outputs, block = t / strips % blocks_.count();
       tile(blocks_[block], t / strips / blocks_.count(), first, std::min(outputs, c_.m - first));
@@ -86,7 +80,8 @@ class HalfTiles {
   }
 
  private:
-  std::int64_t offsets() const { return c_.planes * of_.places.size(); }
+  /// Elements of the filters of one output.
+  std::int64_t filter() const { return c_.planes * of_.places.size(); }
   std::int64_t groupsOf(const WindowPart& part) const { return ceilDiv(c_.planes * part.count, kGroup); }
   std::int64_t rowOf(const WindowPart& part) const { return groupsRow(groupsOf(part)); }
   std::int64_t filtersSize() const {
@@ -98,7 +93,7 @@ class HalfTiles {
   /// For each part [groups, m, rowOf(part)], with zeros behind the last of k.
   void packFilters() {
     const std::int64_t strips = ceilDiv(c_.m, kTogether);
-    parallelFor(c_.groups * strips, grainOf(kTogether * offsets()), [&](std::int64_t begin, std::int64_t end) {
+    parallelFor(c_.groups * strips, grainOf(kTogether * filter()), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t s = begin; s < end; ++s) {
         const std::int64_t group = s / strips, m = s % strips * kTogether, outputs = std::min(kTogether, c_.m - m);
         BFloat16* to = filters_.data();
@@ -197,50 +192,27 @@ class HalfTiles {
           const std::int64_t to =
               ((block.image + i) * c_.groups * c_.m + plane + o) * of_.plane + first + y * of_.stepH;
           const float* const from = sums + (i * rows + y) * columns;
-          c_.wide ? put(from, columns, static_cast<float*>(c_.output) + to)
-                  : put(from, columns, static_cast<BFloat16*>(c_.output) + to);
+          const auto spread = [&]<class E>(E* all) {
+            for (std::int64_t x = 0; x < columns; ++x) all[to + x * of_.stepW] = Element<E>::store(from[x]);
+          };
+          if (of_.stepW == 1)
+            putFloats(from, columns, c_.output, to, c_.wide);
+          else
+            c_.wide ? spread(static_cast<float*>(c_.output)) : spread(static_cast<BFloat16*>(c_.output));
         }
-  }
-  void put(const float* from, std::int64_t n, float* to) const {
-    if (of_.stepW == 1) return copyRow(from, n, to);
-    for (std::int64_t x = 0; x < n; ++x) to[x * of_.stepW] = from[x];
-  }
-  void put(const float* from, std::int64_t n, BFloat16* to) const {
-    if (of_.stepW == 1) return narrow(from, to, n);
-    for (std::int64_t x = 0; x < n; ++x) to[x * of_.stepW] = toBFloat16(from[x]);
   }
 
   const HalfConvolution c_;
   const Windowed& of_;
-  const WindowBlocks blocks_;
+  const WindowBlock block_;  // the largest
   const SlabLayout layout_;
+  const WindowBlocks blocks_;
   const Scratch<std::int64_t> offsets_;  // of each part, plane and tap
   const Scratch<BFloat16> filters_;
   GroupTileFn kernel_ = groupKernels().exact;
 };
 
 }  // namespace
-
-WindowBlocks::WindowBlocks(const Windows& w, std::int64_t n, std::int64_t planes, std::int64_t windows,
-                           std::int64_t images)
-    : n_(n), rows_(w.rows), columns_(w.columns), largest_{0, 0, w.rows, w.columns} {
-  if (w.count() > windows) {
-    largest_.columns = ceilDiv(w.columns, std::max<std::int64_t>(1, w.columns / windows));
-    const std::int64_t down = ceilDiv(w.rows, std::max<std::int64_t>(1, windows / largest_.columns));
-    largest_.rows = ceilDiv(w.rows, down);
-  }
-  const std::int64_t slab = SlabLayout(w, 1, largest_.rows, largest_.columns).size() * planes;
-  images_ = std::clamp<std::int64_t>(std::min({images, windows / w.count(), kTileSlab / slab}), 1, n);
-  batches_ = ceilDiv(n, images_), down_ = ceilDiv(rows_, largest_.rows), across_ = ceilDiv(columns_, largest_.columns);
-}
-
-WindowBlocks::Block WindowBlocks::operator[](std::int64_t index) const {
-  const std::int64_t j = index % across_ * largest_.columns, i = index / across_ % down_ * largest_.rows;
-  const std::int64_t image = index / across_ / down_ * images_;
-  return {image,
-          std::min(images_, n_ - image),
-          {i, j, std::min(largest_.rows, rows_ - i), std::min(largest_.columns, columns_ - j)}};
-}
 
 bool isForwardInGroups(const ConvShape& s) {
   if (servesDepthwise(s)) return false;

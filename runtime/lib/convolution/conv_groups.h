@@ -14,38 +14,11 @@ namespace tandem::lib {
 /// Is a product of this size one in groups? Not where much of them would be zeros, nor where little is added.
 constexpr bool isInGroupsOf(std::int64_t rows, std::int64_t columns, std::int64_t k) {
   constexpr std::int64_t kLeastWork = 1 << 14, kLeastSide = 8;
-  return rows >= kLeastSide && columns >= kLeastSide && 2 * ceilDiv(k, kGroup) * kGroup <= 3 * k &&
-         rows * columns * k >= kLeastWork;
+  return rows >= kLeastSide && columns >= kLeastSide && 2 * wholeGroups(k) <= 3 * k && rows * columns * k >= kLeastWork;
 }
 
 /// Elements from one row of so many groups to the next, an odd number of cache lines.
 constexpr std::int64_t groupsRow(std::int64_t groups) { return (groups | 1) * kGroup; }
-
-/// Windows in blocks, each some of an image or all of several.
-class WindowBlocks {
- public:
-  struct Block {
-    std::int64_t image, images;
-    WindowBlock windows;
-    std::int64_t count() const { return images * windows.rows * windows.columns; }
-  };
-
-  /// Of `n` images, of `planes` planes each; of about so many windows, at most, and at most so many images.
-  WindowBlocks(const Windows& w, std::int64_t n, std::int64_t planes, std::int64_t windows, std::int64_t images);
-
-  /// The largest.
-  const WindowBlock& largest() const { return largest_; }
-  std::int64_t images() const { return images_; }
-
-  std::int64_t count() const { return batches_ * down_ * across_; }
-  Block operator[](std::int64_t index) const;
-
- private:
-  std::int64_t n_, rows_, columns_;
-  WindowBlock largest_;
-  std::int64_t images_;
-  std::int64_t batches_, down_, across_;
-};
 
 /// As whole numbers, which compilers move in vectors.
 using HalfBits = std::uint16_t;

@@ -30,9 +30,6 @@ template const ConvKernels<double>& convKernels();
 namespace {
 
 constexpr std::int64_t kBlockK = 256;
-// Windows of one tile, about, and elements of its slab, where it has several images.
-constexpr std::int64_t kTileWindows = 512;
-constexpr std::int64_t kTileSlab = std::int64_t{1} << 19;
 // In blocks of fewer columns than this, windows of one row are too few to share what is read.
 constexpr std::int64_t kNarrow = 7;
 // Outputs that stay together, where they are shared: whole vectors, and tiles of rows.
@@ -57,23 +54,16 @@ template <class T>
 class Tiles {
  public:
   explicit Tiles(const WindowProducts<T>& p)
-      : p_(p), of_(p.of), all_(p.planes * p.of.places.size()), block_(blockOf(of_.windows)),
+      : p_(p), of_(p.of), all_(p.planes * p.of.places.size()), block_(largestBlock(of_.windows, kTileWindows)),
         byChannels_(isByChannels(p, all_, block_)), narrow_(byChannels_ && block_.columns < kNarrow),
-        layout_(of_.windows, p.planes, block_.rows, block_.columns, !narrow_), width_(2 * kernels_.lanes),
-        offsets_(all_) {
-    const std::int64_t count = of_.windows.count();
-    images_ = std::clamp<std::int64_t>(std::min(kTileWindows / count, kTileSlab / layout_.size()), 1, p.n);
-    down_ = ceilDiv(of_.windows.rows, block_.rows), across_ = ceilDiv(of_.windows.columns, block_.columns);
-    batches_ = ceilDiv(p.n, images_);
-    const std::int64_t tiles = batches_ * p.groups * down_ * across_;
-    const std::int64_t work = p.m * all_ * images_ * block_.rows * block_.columns;
+        layout_(of_.windows, p.planes, block_.rows, block_.columns, !narrow_),
+        blocks_(of_.windows, block_, p.n, layout_.size(), kTileWindows, p.n), width_(2 * kernels_.lanes),
+        offsets_(offsetsOfParts(of_, layout_, p.planes)) {
+    const std::int64_t tiles = blocks_.count() * p.groups;
+    const std::int64_t work = p.m * all_ * blocks_.images() * block_.rows * block_.columns;
     const std::int64_t cuts = cutsOf(tiles, work, ceilDiv(p.m, kOutputStep));
     outputs_ = cuts == 1 ? p.m : ceilDiv(ceilDiv(p.m, cuts), kOutputStep) * kOutputStep;
     cuts_ = ceilDiv(p.m, outputs_);
-    std::int64_t* offset = offsets_.data();
-    for (const WindowPart& part : of_.parts)
-      for (std::int64_t plane = 0; plane < p.planes; ++plane, offset += part.count)
-        std::copy_n(layout_.offsets() + plane * taps() + part.tap, part.count, offset);
   }
 
   /// Do the products take the filters by channels: for each part and group, panels of `panelWidth(m)` outputs from m
@@ -89,36 +79,20 @@ class Tiles {
   }
 
   void run(const T* filters) const {
-    parallelTiles(cuts_ * batches_ * p_.groups * down_ * across_, [&](std::int64_t t) {
-      const auto next = [&t](std::int64_t count) { return std::exchange(t, t / count) % count; };
-      const std::int64_t m = next(cuts_) * outputs_, j = next(across_) * block_.columns;
-      const std::int64_t i = next(down_) * block_.rows, group = next(p_.groups);
-      tile({t * images_,
-            std::min(images_, p_.n - t * images_),
-            group,
-            m,
-            std::min(outputs_, p_.m - m),
-            {i, j, std::min(block_.rows, of_.windows.rows - i), std::min(block_.columns, of_.windows.columns - j)}},
-           filters);
+    parallelTiles(cuts_ * p_.groups * blocks_.count(), [&](std::int64_t t) {
+      const WindowBlocks::Block block = blocks_[t / cuts_ / p_.groups];
+      const std::int64_t m = t % cuts_ * outputs_, group = t / cuts_ % p_.groups;
+      tile({block.image, block.images, group, m, std::min(outputs_, p_.m - m), block.windows}, filters);
     });
   }
 
  private:
-  std::int64_t taps() const { return of_.places.size(); }
-
   /// Outputs [m, m + outputs) of a group for what `block` sees of some images.
   struct Tile {
     std::int64_t image, images, group, m, outputs;
     WindowBlock block;
     std::int64_t windows() const { return block.rows * block.columns; }
   };
-
-  static WindowBlock blockOf(const Windows& w) {
-    if (w.count() <= kTileWindows) return {0, 0, w.rows, w.columns};
-    const std::int64_t columns = ceilDiv(w.columns, std::max<std::int64_t>(1, w.columns / kTileWindows));
-    const std::int64_t down = ceilDiv(w.rows, std::max<std::int64_t>(1, kTileWindows / columns));
-    return {0, 0, ceilDiv(w.rows, down), columns};
-  }
 
   void tile(Tile t, const T* filters) const {
     const Scratch<T> slab(t.images * layout_.size() + width_);
@@ -362,11 +336,10 @@ class Tiles {
   const WindowBlock block_;  // the largest
   const bool byChannels_, narrow_;
   const SlabLayout layout_;
+  const WindowBlocks blocks_;
   const std::int64_t width_;             // of a panel
   const Scratch<std::int64_t> offsets_;  // of each part, plane and tap
-  std::int64_t images_;                  // of a tile
-  std::int64_t down_, across_, batches_;
-  std::int64_t outputs_, cuts_;  // of a tile, and tiles of all
+  std::int64_t outputs_, cuts_;          // of a tile, and tiles of all
 };
 
 /// Calls each(group, first output, outputs, width) for the panels of filters by channels, of `all` outputs a group.

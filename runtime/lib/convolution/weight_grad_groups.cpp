@@ -20,9 +20,8 @@ constexpr std::int64_t kTogether = 32;  // rows of sums
 class HalfWeightGrad {
  public:
   HalfWeightGrad(const ConvShape& s, const Windows& windows, const BFloat16* grad, const BFloat16* input)
-      : s_(s), windows_(windows), grad_(grad), input_(input), taps_(windows.taps.size()),
-        blocks_(windows, s.n, s.groupChannels(), kBlockWindows, s.n),
-        depth_(ceilDiv(blocks_[0].count(), kGroup) * kGroup), panels_(ceilDiv(s.groupOutputs(), kGroupColumns)) {
+      : s_(s), windows_(windows), grad_(grad), input_(input), taps_(windows.taps.size()), blocks_(blocksOf(s, windows)),
+        depth_(wholeGroups(blocks_[0].count())), panels_(ceilDiv(s.groupOutputs(), kGroupColumns)) {
     channels_ = std::clamp<std::int64_t>(kTileRows / taps_, 1, s.groupChannels());
     strips_ = ceilDiv(s.groupChannels(), channels_);
     pieces_ = std::clamp<std::int64_t>(ceilDiv(kTiles, s.groups * strips_), 1, std::min(kMaxPieces, blocks_.count()));
@@ -58,10 +57,7 @@ class HalfWeightGrad {
         turn_(from, width(), turned.data(), kTogether, s_.groupOutputs(), here);
         for (std::int64_t o = 0; o < s_.groupOutputs(); ++o) {
           const std::int64_t to = (group * s_.groupOutputs() + o) * rows + row;
-          if (wide)
-            std::copy_n(turned.data() + o * kTogether, here, static_cast<float*>(weightGrad) + to);
-          else
-            narrow(turned.data() + o * kTogether, static_cast<BFloat16*>(weightGrad) + to, here);
+          putFloats(turned.data() + o * kTogether, here, weightGrad, to, wide);
         }
       }
     });
@@ -69,13 +65,17 @@ class HalfWeightGrad {
 
  private:
   using Block = WindowBlocks::Block;
+  static WindowBlocks blocksOf(const ConvShape& s, const Windows& w) {
+    const WindowBlock largest = largestBlock(w, kBlockWindows);
+    const std::int64_t plane = SlabLayout(w, 1, largest.rows, largest.columns).size();
+    return {w, largest, s.n, s.groupChannels() * plane, kBlockWindows, s.n};
+  }
   std::int64_t width() const { return panels_ * kGroupColumns; }
   std::int64_t blockPairs() const { return depth_ / 2 * width(); }
-  static std::int64_t groupsOf(const Block& block) { return ceilDiv(block.count(), kGroup); }
 
   /// The gradients of a block as panels, its windows in pairs.
   void packGrads(const Block& block, std::int64_t group, Pair* to) const {
-    const std::int64_t depth = groupsOf(block) * kGroup, plane = windows_.count();
+    const std::int64_t depth = wholeGroups(block.count()), plane = windows_.count();
     const WindowBlock& w = block.windows;
     const bool whole = w.columns == windows_.columns;
     const std::int64_t stretches = whole ? 1 : w.rows, length = whole ? w.rows * w.columns : w.columns;
@@ -106,7 +106,7 @@ class HalfWeightGrad {
       const Block block = blocks_[b];
       slabs.fill(input_ + block.image * s_.inputSize() + (group * s_.groupChannels() + channel) * plane, s_.inputSize(),
                  block);
-      const std::int64_t depth = groupsOf(block) * kGroup;
+      const std::int64_t depth = wholeGroups(block.count());
       const ScratchList<HalfSlabs::Row> windows = slabs.rows(block);
       const std::int64_t columns = block.windows.columns, count = block.count();
       withHostIsa([=, &windows, offsets = layout.offsets(), rowsOf = seen.data()]() TANDEM_INLINED {
@@ -120,7 +120,7 @@ class HalfWeightGrad {
         }
       });
       kernel_({.rows = rows,
-               .groups = groupsOf(block),
+               .groups = depth / kGroup,
                .a = reinterpret_cast<const BFloat16*>(seen.data()),
                .lda = row,
                .panels = packed + (b * s_.groups + group) * blockPairs(),

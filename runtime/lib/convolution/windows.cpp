@@ -53,6 +53,39 @@ std::int64_t cutsOf(std::int64_t tiles, std::int64_t work, std::int64_t most) {
                                 std::min({ceilDiv(numThreads() * kTilesAThread, tiles), work / kWorthSharing, most}));
 }
 
+WindowBlock largestBlock(const Windows& w, std::int64_t windows) {
+  if (w.count() <= windows) return {0, 0, w.rows, w.columns};
+  const std::int64_t columns = ceilDiv(w.columns, std::max<std::int64_t>(1, w.columns / windows));
+  const std::int64_t down = ceilDiv(w.rows, std::max<std::int64_t>(1, windows / columns));
+  return {0, 0, ceilDiv(w.rows, down), columns};
+}
+
+WindowBlocks::WindowBlocks(const Windows& w, const WindowBlock& largest, std::int64_t n, std::int64_t slab,
+                           std::int64_t windows, std::int64_t images)
+    : n_(n), rows_(w.rows), columns_(w.columns), largest_(largest) {
+  constexpr std::int64_t kMostSlab = std::int64_t{1} << 19;  // elements, of several images
+  images_ = std::clamp<std::int64_t>(std::min({images, windows / w.count(), kMostSlab / slab}), 1, n);
+  batches_ = ceilDiv(n, images_), down_ = ceilDiv(rows_, largest_.rows), across_ = ceilDiv(columns_, largest_.columns);
+}
+
+WindowBlocks::Block WindowBlocks::operator[](std::int64_t index) const {
+  const std::int64_t j = index % across_ * largest_.columns, i = index / across_ % down_ * largest_.rows;
+  const std::int64_t image = index / across_ / down_ * images_;
+  return {image,
+          std::min(images_, n_ - image),
+          {i, j, std::min(largest_.rows, rows_ - i), std::min(largest_.columns, columns_ - j)}};
+}
+
+Scratch<std::int64_t> offsetsOfParts(const Windowed& of, const SlabLayout& layout, std::int64_t planes) {
+  const std::int64_t taps = of.places.size();
+  Scratch<std::int64_t> all(planes * taps);
+  std::int64_t* to = all.data();
+  for (const WindowPart& part : of.parts)
+    for (std::int64_t plane = 0; plane < planes; ++plane, to += part.count)
+      std::copy_n(layout.offsets() + plane * taps + part.tap, part.count, to);
+  return all;
+}
+
 SlabLayout::SlabLayout(const Windows& windows, std::int64_t planes, std::int64_t rows, std::int64_t columns,
                        bool sorted)
     : windows_(windows), planes_(planes), step_(sorted ? windows.stepW : 1), reach_(reachOf(windows)),

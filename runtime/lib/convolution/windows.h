@@ -88,6 +88,37 @@ struct Windowed {
 struct WindowBlock {
   std::int64_t i, j, rows, columns;
 };
+/// The largest of even blocks of about `windows` windows, at most.
+WindowBlock largestBlock(const Windows& w, std::int64_t windows);
+
+/// The windows of `n` images in blocks, each some of an image or all of several.
+class WindowBlocks {
+ public:
+  struct Block {
+    std::int64_t image, images;
+    WindowBlock windows;
+    std::int64_t count() const { return images * windows.rows * windows.columns; }
+  };
+
+  /// Of about `windows` windows a block and at most `images` images, that of one having so many elements in its slab.
+  WindowBlocks(const Windows& w, const WindowBlock& largest, std::int64_t n, std::int64_t slab, std::int64_t windows,
+               std::int64_t images);
+
+  const WindowBlock& largest() const { return largest_; }
+  /// Of a block, at most.
+  std::int64_t images() const { return images_; }
+
+  std::int64_t count() const { return batches_ * down_ * across_; }
+  Block operator[](std::int64_t index) const;
+
+ private:
+  std::int64_t n_, rows_, columns_;
+  WindowBlock largest_;
+  std::int64_t images_;
+  std::int64_t batches_, down_, across_;
+};
+/// Windows of one tile of outputs or input gradients, about.
+inline constexpr std::int64_t kTileWindows = 512;
 
 /// How `planes` planes lie in a slab of at most `rows` by `columns` windows, their columns sorted or as they are.
 class SlabLayout {
@@ -176,5 +207,8 @@ class SlabLayout {
   Scratch<bool> rowsSeen_, columnsSeen_;  // by remainder: does any tap see them?
   Scratch<std::int64_t> offsets_;
 };
+
+/// The offsets of a slab of so many planes for each part, plane and tap, of the part's in turn.
+Scratch<std::int64_t> offsetsOfParts(const Windowed& of, const SlabLayout& layout, std::int64_t planes);
 
 }  // namespace tandem::lib

@@ -149,10 +149,7 @@ class GroupsProduct {
   void put(const float* sums, std::int64_t ld, std::int64_t i0, std::int64_t rows, std::int64_t j0) const {
     const std::int64_t columns = std::min(ld, n_ - j0);
     const auto line = [&](const float* from, std::int64_t at, std::int64_t elements) {
-      if (wide_)
-        std::copy_n(from, elements, static_cast<float*>(c_) + at);
-      else
-        narrow(from, static_cast<BFloat16*>(c_) + at, elements);
+      putFloats(from, elements, c_, at, wide_);
     };
     if (!turned_) {
       for (std::int64_t i = 0; i < rows; ++i) line(sums + i * ld, (i0 + i) * stride_ + j0, columns);
@@ -198,34 +195,37 @@ GroupTileFn GroupKernels::forExponents(int a, int b) const {
   return a > 0 && b > 0 && a + b >= kSafeExponents ? fast : exact;
 }
 
-int smallestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld) {
-  return withHostIsa([=]() TANDEM_INLINED {
-    Elements least = Elements{} - 1;
-    const BFloat16* row = from;
-    for (std::int64_t i = 0; i < rows; ++i, row += ld)
-      for (std::int64_t e = 0; e < columns; e += kGroup) {
-        const Elements magnitude = (*reinterpret_cast<const Elements*>(row + e) & 0x7fff) - 1;  // zero is the largest
-        least = magnitude < least ? magnitude : least;
-      }
-    int smallest = kNoExponent;
-    for (std::int64_t e = 0; e < kGroup; ++e) smallest = std::min(smallest, (least[e] + 1) >> 7);
-    return smallest;
-  });
-}
+namespace {
 
-int largestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld) {
+/// Without the largest exponent, which stays 0, if that is not asked for.
+template <bool Most>
+Exponents exponents(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld) {
   return withHostIsa([=]() TANDEM_INLINED {
-    Elements most{};
+    Elements least = Elements{} - 1, most{};
     const BFloat16* row = from;
     for (std::int64_t i = 0; i < rows; ++i, row += ld)
       for (std::int64_t e = 0; e < columns; e += kGroup) {
         const Elements magnitude = *reinterpret_cast<const Elements*>(row + e) & 0x7fff;
-        most = magnitude > most ? magnitude : most;
+        const Elements shifted = magnitude - 1;  // zero is the largest
+        least = shifted < least ? shifted : least;
+        if constexpr (Most) most = magnitude > most ? magnitude : most;
       }
-    int largest = 0;
-    for (std::int64_t e = 0; e < kGroup; ++e) largest = std::max(largest, most[e] >> 7);
-    return largest;
+    Exponents all{kNoExponent, 0};
+    for (std::int64_t e = 0; e < kGroup; ++e) {
+      all.least = std::min(all.least, (least[e] + 1) >> 7);
+      if constexpr (Most) all.most = std::max(all.most, most[e] >> 7);
+    }
+    return all;
   });
+}
+
+}  // namespace
+
+int smallestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld) {
+  return exponents<false>(rows, columns, from, ld).least;
+}
+Exponents exponentsOf(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld) {
+  return exponents<true>(rows, columns, from, ld);
 }
 
 int smallestExponent(const BFloat16* from, std::int64_t n) {
@@ -243,7 +243,7 @@ int smallestExponent(const BFloat16* from, std::int64_t n) {
 }
 
 void packGroupPanel(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::int64_t columns, Pair* to) {
-  const std::int64_t words = ceilDiv(k, kGroup) * kGroup / 2;
+  const std::int64_t words = wholeGroups(k) / 2;
   std::int64_t p = 0;  // words of a column that are done
   if (hasPairs(b)) {
     // The words of columns are transposed.
@@ -300,10 +300,7 @@ void groupsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16>
     float* const sums = partial.data();
     for (std::int64_t p = 1; p < pieces; ++p)
       for (std::int64_t i = begin; i < end; ++i) sums[i] += sums[p * size + i];
-    if (wide)
-      std::copy(sums + begin, sums + end, static_cast<float*>(c) + begin);
-    else
-      narrow(sums + begin, static_cast<BFloat16*>(c) + begin, end - begin);
+    putFloats(sums + begin, end - begin, c, begin, wide);
   });
 }
 

@@ -26,7 +26,8 @@ inline constexpr std::int64_t kGroup = 32;
 inline constexpr std::int64_t kGroupColumns = 32;  // of a panel of b
 inline constexpr std::int64_t kNearGroups = 8;     // whose part of a panel stays in the first-level cache
 
-/// Elements of the last group of k.
+/// Elements of the groups of k, and of the last one.
+constexpr std::int64_t wholeGroups(std::int64_t k) { return (k + kGroup - 1) / kGroup * kGroup; }
 constexpr std::int64_t lastOfGroups(std::int64_t k) { return (k - 1) % kGroup + 1; }
 
 /// A part of such a product: c[rows][count * kGroupColumns] = or += the sums of `groups` groups, rows of c `ldc` apart.
@@ -72,8 +73,11 @@ void packGroupPanel(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, s
 
 /// The smallest exponent, as stored, of any element but zero of rows of whole groups, `ld` apart.
 int smallestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld);
-/// The largest one.
-int largestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld);
+/// With the largest of any element.
+struct Exponents {
+  int least, most;
+};
+Exponents exponentsOf(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld);
 /// The smallest of any number of them, shared among threads.
 int smallestExponent(const BFloat16* from, std::int64_t n);
 

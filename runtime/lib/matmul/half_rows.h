@@ -6,6 +6,7 @@
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/half.h"
+#include "runtime/lib/movement/copy_bytes.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -16,6 +17,11 @@ void widen(const BFloat16* from, float* to, std::int64_t n);
 /// Rounded to nearest even.
 void narrow(const float* from, Half* to, std::int64_t n);
 void narrow(const float* from, BFloat16* to, std::int64_t n);
+
+/// Brings elements to place `at` of an array of float32 if `wide`, else, rounded, of bfloat16.
+inline void putFloats(const float* from, std::int64_t n, void* to, std::int64_t at, bool wide) {
+  wide ? copyRow(from, n, static_cast<float*>(to) + at) : narrow(from, static_cast<BFloat16*>(to) + at, n);
+}
 
 /// The inner product of up to kDotBlock elements, as gemm_kernel.h says; half types are widened in registers. A is a
 /// half type or float.
