@@ -80,13 +80,13 @@ inline Array randomLayout(DType t, const Dims& shape, std::mt19937& random) {
   Dims strides(shape.size());
   std::vector<std::size_t> order(shape.size());
   for (std::size_t d = 0; d < order.size(); ++d) order[d] = order.size() - 1 - d;
-  unsigned layout = random() % 4;
+  unsigned layout = random() % 5;
   if (layout == 1) std::shuffle(order.begin(), order.end(), random);
   if (layout == 2 && shape.size() >= 2) std::swap(order[0], order[1]);
   std::int64_t step = layout == 3 ? 2 : 1;
   for (std::size_t d : order) {
     strides[d] = step;
-    step *= std::max<std::int64_t>(shape[d], 1) + (layout == 3 ? 1 : 0);
+    step *= std::max<std::int64_t>(shape[d], 1) + (layout == 3 ? 1 : layout == 4 ? 3 : 0);
   }
   Array a(t, shape, strides);
   fillRandom(a, random);

@@ -158,41 +158,43 @@ TEST(LibMatmul, BitsDoNotDependOnThreadsOrLayout) {
   setNumThreads(before);
 }
 
-/// The definition: chains of fused multiply-adds over blocks of 256, the blocks added in order; with a vector of fewer
-/// than 32 elements as well. Small values have chains that end in zeros of either sign.
+/// The definition: chains of fused multiply-adds over blocks of 256, the blocks added in order.
+template <class T>
+Array productOfChains(const Array& a, const Array& b, std::int64_t m, std::int64_t n, std::int64_t k) {
+  Array c(sizeof(T) == 4 ? DType::Float32 : DType::Float64, {m, n});
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      T sum = 0;
+      for (std::int64_t k0 = 0; k0 < k; k0 += 256) {
+        T chain = 0;
+        for (std::int64_t p = k0; p < std::min<std::int64_t>(k, k0 + 256); ++p)
+          chain = std::fma(static_cast<T>(a.get(i * k + p)), static_cast<T>(b.get(p * n + j)), chain);
+        sum = k0 == 0 ? chain : sum + chain;
+      }
+      c.set(i * n + j, sum);
+    }
+  return c;
+}
+
+/// With a vector of fewer than 32 elements as well. Small values have chains that end in zeros of either sign. Of few
+/// rows or columns, or of narrow rows, each layout is read in its own way.
 TEST(LibMatmul, BitsAreThoseOfTheDefinition) {
   std::mt19937 random(4);
-  for (auto [m, n, k] : {std::array{3, 5, 7},
-                         {17, 33, 300},
-                         {64, 64, 64},
-                         {100, 50, 513},
-                         {7, 130, 256},
-                         {150, 200, 257},
-                         {2, 70, 300},
-                         {70, 3, 300},
-                         {4, 9, 517},
-                         {33, 16, 130},
-                         {1, 900, 20},
-                         {900, 1, 31}})
-    for (double scale : {1.0, 1.0, 1.0, 1e-22}) {
-      Array a = test::randomLayout(DType::Float32, {m, k}, random);
-      Array b = test::randomLayout(DType::Float32, {k, n}, random);
-      for (std::int64_t i = 0; i < m * k; ++i) a.set(i, a.get(i) * scale);
-      for (std::int64_t i = 0; i < k * n; ++i) b.set(i, b.get(i) * scale);
-      Array expected(DType::Float32, {m, n});
-      for (std::int64_t i = 0; i < m; ++i)
-        for (std::int64_t j = 0; j < n; ++j) {
-          float sum = 0;
-          for (std::int64_t k0 = 0; k0 < k; k0 += 256) {
-            float chain = 0;
-            for (std::int64_t p = k0; p < std::min<std::int64_t>(k, k0 + 256); ++p)
-              chain = std::fma(static_cast<float>(a.get(i * k + p)), static_cast<float>(b.get(p * n + j)), chain);
-            sum = k0 == 0 ? chain : sum + chain;
-          }
-          expected.set(i * n + j, sum);
-        }
-      ASSERT_TRUE(test::sameBits(matmul(a, b), expected)) << m << " " << n << " " << k << " " << scale;
-    }
+  for (auto [m, n, k] :
+       {std::array{3, 5, 7}, {17, 33, 300},  {64, 64, 64},   {100, 50, 513}, {7, 130, 256}, {150, 200, 257},
+        {2, 70, 300},        {70, 3, 300},   {4, 9, 517},    {33, 16, 130},  {1, 900, 20},  {900, 1, 31},
+        {3, 3, 2500},        {4, 2, 2048},   {2, 4, 4100},   {16, 10, 700},  {24, 24, 300}, {10, 16, 256},
+        {50, 2, 600},        {2, 50, 520},   {120, 20, 40},  {200, 10, 10},  {107, 50, 3},  {33, 100, 200},
+        {99, 39, 256},       {10, 600, 300}, {12, 520, 100}, {100, 17, 512}, {25, 600, 70}, {23, 21, 1000}})
+    for (double scale : {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1e-22})
+      for (DType t : {DType::Float32, DType::Float64}) {
+        Array a = test::randomLayout(t, {m, k}, random), b = test::randomLayout(t, {k, n}, random);
+        for (std::int64_t i = 0; i < m * k; ++i) a.set(i, a.get(i) * scale);
+        for (std::int64_t i = 0; i < k * n; ++i) b.set(i, b.get(i) * scale);
+        const Array expected =
+            t == DType::Float32 ? productOfChains<float>(a, b, m, n, k) : productOfChains<double>(a, b, m, n, k);
+        ASSERT_TRUE(test::sameBits(matmul(a, b), expected)) << m << " " << n << " " << k << " " << scale;
+      }
 }
 
 /// A product in groups (gemm_groups.h), by its definition.

@@ -142,7 +142,7 @@ struct Tiling {
 /// One product on this thread.
 template <class T>
 void serialGemm(const GemmTile<T>& t) {
-  Scratch<T> scratch(gemmScratchSize(t.m, t.panels == nullptr ? t.n : 0, t.k));
+  Scratch<T> scratch(t.panels == nullptr ? gemmScratchSize(t.m, t.n, t.k) : gemmRowsSize(t.m));
   kernels(T{}).tile(t, scratch.data());
 }
 

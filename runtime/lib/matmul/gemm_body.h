@@ -69,16 +69,38 @@ PlacedRows<T> placeRows(const Matrix<T>& a, std::int64_t rows, std::int64_t k, s
   return {dst, kPackedRow, 0, 0, false};
 }
 
+/// As `placeRows`, of few rows, in columns.
+template <class V, class T = typename V::Scalar>
+PlacedRows<T> placeInColumns(const Matrix<T>& a, std::int64_t rows, std::int64_t k, T* dst) {
+  if (a.rowStride == 1) return placeRows<V>(a, rows, k, rows, dst);
+  for (std::int64_t i = 0; i < rows; i += V::kRows) {
+    const std::int64_t here = std::min<std::int64_t>(V::kRows, rows - i);
+    const T* from = a.data + i * a.rowStride;
+    T* to = dst + i * k;
+    if (a.columnStride == 1) {
+      transposeTo(from, a.rowStride, to, V::kRows, k, here);
+      continue;
+    }
+    for (std::int64_t p = 0; p < k; ++p)
+      for (std::int64_t r = 0; r < here; ++r) to[p * V::kRows + r] = from[r * a.rowStride + p * a.columnStride];
+  }
+  return {dst, 0, V::kRows * k, V::kRows, true};
+}
+
+// The pointers to more rows leave no register for the step of a panel that is not packed.
+constexpr std::int64_t kFreeRows = 8;
 /// c[Rows][kColumns] = or += a[Rows][k] panel[k][kColumns], the chains in registers, of the first `Vectors` of the
-/// panel's two vectors. Element p of row i of a lies at `a[i * lda + p]`; with `Columns` at `a[i + p * lda]`.
+/// panel's two vectors, which lie `step` apart. Element p of row i of a lies at `a[i * lda + p]`; with `Columns` at
+/// `a[i + p * lda]`.
 template <class V, int Rows, int Vectors, bool Columns, class T = typename V::Scalar>
-void registerTile(std::int64_t k, const T* a, std::int64_t lda, const T* panel, T* c, std::int64_t ldc, bool add) {
+void registerTile(std::int64_t k, const T* a, std::int64_t lda, const T* panel, std::int64_t step, T* c,
+                  std::int64_t ldc, bool add) {
   typename V::Vector acc[Rows][Vectors], b[Vectors];
   for (auto& row : acc)
     for (auto& chain : row) chain = V::zero();
   for (std::int64_t p = 0; p < k; ++p) {
     for (int v = 0; v < Vectors; ++v) b[v] = V::load(panel + v * V::kLanes);
-    panel += 2 * V::kLanes;
+    panel += Columns || Rows <= kFreeRows ? step : 2 * V::kLanes;
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       auto x = V::broadcast(Columns ? a[i] : a[i * lda + p]);
@@ -96,11 +118,11 @@ void registerTile(std::int64_t k, const T* a, std::int64_t lda, const T* panel, 
 }
 
 template <class V, int Rows, int Vectors, bool Columns, class T = typename V::Scalar>
-void someRows(std::int64_t rows, std::int64_t k, const T* a, std::int64_t lda, const T* panel, T* c, std::int64_t ldc,
-              bool add) {
+void someRows(std::int64_t rows, std::int64_t k, const T* a, std::int64_t lda, const T* panel, std::int64_t step, T* c,
+              std::int64_t ldc, bool add) {
   if constexpr (Rows > 0) {
-    if (rows == Rows) return registerTile<V, Rows, Vectors, Columns>(k, a, lda, panel, c, ldc, add);
-    someRows<V, Rows - 1, Vectors, Columns>(rows, k, a, lda, panel, c, ldc, add);
+    if (rows == Rows) return registerTile<V, Rows, Vectors, Columns>(k, a, lda, panel, step, c, ldc, add);
+    someRows<V, Rows - 1, Vectors, Columns>(rows, k, a, lda, panel, step, c, ldc, add);
   }
 }
 
@@ -120,25 +142,47 @@ template <class T>
   }
 }
 
+/// A panel of b: element j of row p at `data[p * step + j]`, `columns` of which are to be computed. It is packed, with
+/// a step of kColumns, unless rows of a lie in columns.
+template <class T>
+struct Panel {
+  const T* data;
+  std::int64_t step;
+  std::int64_t columns;
+};
+/// Where a part of a result goes: element [i, j] to `data[i * down + j * beside]`. Up to `room` elements behind `data`
+/// may be written before they get their values: rows that are written later, and what is added to nothing.
+template <class T>
+struct Place {
+  T* data;
+  std::int64_t down;
+  std::int64_t beside = 1;
+  std::int64_t room = 0;
+};
+
 /// All rows of a block against one panel.
 template <class V, class T = typename V::Scalar>
-void blockTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, const PlacedRows<T>& a, const T* panel,
-                     T* c, std::int64_t ldc, bool add) {
+void blockTimesPanel(std::int64_t rows, std::int64_t k, const PlacedRows<T>& a, const Panel<T>& panel,
+                     const Place<T>& c, bool add) {
   constexpr std::int64_t width = 2 * V::kLanes;
   alignas(64) T edge[V::kRows * width];
+  const bool half = kHalves<T> && panel.columns <= V::kLanes;
+  const std::int64_t written = half ? V::kLanes : width;
   // Tiles of few rows keep the multipliers waiting: share rows out evenly where groups of them may begin anywhere.
   std::int64_t tiles = (rows + V::kRows - 1) / V::kRows;
   for (std::int64_t t = 0, i = 0, r = 0; t < tiles; ++t, i += r) {
     r = a.columns ? std::min<std::int64_t>(V::kRows, rows - i) : (rows - i + tiles - t - 1) / (tiles - t);
-    const bool half = kHalves<T> && columns <= V::kLanes, whole = columns == (half ? V::kLanes : width);
-    T* to = whole ? c + i * ldc : edge;
-    std::int64_t ld = whole ? ldc : width;
-    if (kHalves<T> && whole && k >= kFarFrom) bringNear(to, ld, r, columns);
+    const bool whole = c.beside == 1 && (panel.columns == written || (i + r - 1) * c.down + written <= c.room);
+    T* to = whole ? c.data + i * c.down : edge;
+    std::int64_t ld = whole ? c.down : width;
+    if (kHalves<T> && whole && k >= kFarFrom) bringNear(to, ld, r, panel.columns);
     const auto rowsOf = [&]<int Vectors>(std::integral_constant<int, Vectors>) {
       if (a.columns)
-        someRows<V, V::kRows, Vectors, true>(r, k, a.data + t * a.groupStride, a.step, panel, to, ld, whole && add);
+        someRows<V, V::kRows, Vectors, true>(r, k, a.data + t * a.groupStride, a.step, panel.data, panel.step, to, ld,
+                                             whole && add);
       else
-        someRows<V, V::kRows, Vectors, false>(r, k, a.data + i * a.rowStride, a.rowStride, panel, to, ld, whole && add);
+        someRows<V, V::kRows, Vectors, false>(r, k, a.data + i * a.rowStride, a.rowStride, panel.data, panel.step, to,
+                                              ld, whole && add);
     };
     if (half)
       rowsOf(std::integral_constant<int, kHalves<T> ? 1 : 2>());
@@ -146,8 +190,8 @@ void blockTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, co
       rowsOf(std::integral_constant<int, 2>());
     if (whole) continue;
     for (std::int64_t y = 0; y < r; ++y)
-      for (std::int64_t x = 0; x < columns; ++x) {
-        T& element = c[(i + y) * ldc + x];
+      for (std::int64_t x = 0; x < panel.columns; ++x) {
+        T& element = c.data[(i + y) * c.down + x * c.beside];
         element = add ? element + edge[y * width + x] : edge[y * width + x];
       }
   }
@@ -165,7 +209,7 @@ void innerProducts(std::int64_t count, std::int64_t k, const T* a, const Matrix<
   using B = BlocksOf<T>;
   constexpr std::int64_t w = B::kBlock;
   constexpr int vectors = static_cast<int>(kDotLanes) / V::kLanes;
-  alignas(64) T near[2][kDotLanes];
+  alignas(64) T near[kDotLanes];
   alignas(64) T lanes[V::kLanes], sums[w][w];
   if (count < w) std::fill_n(sums[0], w * w, T{});
   for (std::int64_t column = 0; column < count; ++column) {
@@ -180,15 +224,16 @@ void innerProducts(std::int64_t count, std::int64_t k, const T* a, const Matrix<
           acc[v] = V::fma(V::load(a + i + v * V::kLanes), V::load(from + i + v * V::kLanes), acc[v]);
     for (; i < k; i += kDotLanes) {
       const std::int64_t here = std::min(kDotLanes, k - i);
-      const std::int64_t whole = b.rowStride == 1 ? here / V::kLanes : 0;  // vectors that lie there
-      for (std::int64_t e = whole * V::kLanes; e < kDotLanes; ++e) {
-        near[0][e] = e < here ? a[i + e] : T{};
-        near[1][e] = e < here ? from[(i + e) * b.rowStride] : T{};
+      const T* y = from + i;
+      if (b.rowStride != 1) {
+        for (std::int64_t e = 0; e < here; ++e) near[e] = from[(i + e) * b.rowStride];
+        y = near;
       }
 #pragma GCC unroll 16
       for (int v = 0; v < vectors; ++v) {
-        const T *x = v < whole ? a + i : near[0], *y = v < whole ? from + i : near[1];
-        acc[v] = V::fma(V::load(x + v * V::kLanes), V::load(y + v * V::kLanes), acc[v]);
+        const std::int64_t at = v * V::kLanes;
+        const int there = static_cast<int>(std::clamp<std::int64_t>(here - at, 0, V::kLanes));
+        acc[v] = V::fma(V::first(there, a + i + at), V::first(there, y + at), acc[v]);
       }
     }
 #pragma GCC unroll 4
@@ -393,8 +438,7 @@ void rowsTimesSomeColumns(std::int64_t n, std::int64_t k, const Matrix<T>& a, co
   }
 }
 
-constexpr std::int64_t kFewRows = 4;
-/// A product of more than one row, at most kFewRows.
+/// A product of more than one row, at most kVeryFew.
 template <class T>
 void fewRows(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a, const Matrix<T>& b, T* c,
              std::int64_t down, std::int64_t beside) {
@@ -406,36 +450,75 @@ void fewRows(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a,
     some(std::min(width, n - j), k, a, b.data + j * b.columnStride, b.columnStride, c + j * beside, down, beside);
 }
 
+// Of up to so many rows, or columns, what they meet is read where it lies: packing it would take longer than that.
+template <class V>
+constexpr std::int64_t kDirectRows = 2 * V::kRows;
+
+/// c of a product, element [i, j] at `c[i * down + j * beside]`, to which the first `from` elements of k are added.
 template <class V, class T = typename V::Scalar>
-void gemmTile(const GemmTile<T>& t, T* scratch) {
+[[gnu::noinline]] void productTo(const GemmTile<T>& t, std::int64_t down, std::int64_t beside, std::int64_t from,
+                                 T* scratch) {
   const auto& [m, n, k, a, b, c, ldc, panels, panelColumns, firstColumn] = t;
   constexpr std::int64_t width = 2 * V::kLanes;
-  const auto few = [&](std::int64_t rows) { return panels == nullptr && rows > 1 && rows <= kFewRows; };
-  if (few(m) && b.rowStride == 1) return fewRows(m, n, k, a, b, c, ldc, 1);
-  if (few(n) && a.columnStride == 1)
-    return fewRows<T>(n, m, k, {b.data, b.columnStride, b.rowStride}, {a.data, a.columnStride, a.rowStride}, c, 1, ldc);
   T* packedA = scratch;
   T* packedB = scratch + gemmRowsSize(m);
-  for (std::int64_t k0 = 0; k0 < k; k0 += kBlockK) {
+  const bool direct = panels == nullptr && m <= kDirectRows<V> && b.columnStride == 1;
+  const std::int64_t tiles = (m + V::kRows - 1) / V::kRows;
+  const bool inColumns = direct && m > tiles * kFreeRows;
+  // Whole rows that get their values once: from the last panel to the first, what is written behind a row is written
+  // again.
+  const bool once = down == n && k <= kBlockK && n <= kBlockColumns;
+  for (std::int64_t k0 = from; k0 < k; k0 += kBlockK) {
     std::int64_t depth = std::min(kBlockK, k - k0);
     for (std::int64_t j0 = 0; j0 < n; j0 += kBlockColumns) {
       std::int64_t columns = std::min(kBlockColumns, n - j0);
-      const T* panel = packedB;
+      const Matrix<T> here{b.data + k0 * b.rowStride + j0 * b.columnStride, b.rowStride, b.columnStride};
+      const T* packed = packedB;
       if (panels != nullptr)
-        panel = panels + k0 * panelColumns + (firstColumn + j0) * depth;
-      else
-        packPanels<V>(Matrix<T>{b.data + k0 * b.rowStride + j0 * b.columnStride, b.rowStride, b.columnStride}, depth,
-                      columns, packedB);
+        packed = panels + k0 * panelColumns + (firstColumn + j0) * depth;
+      else if (!direct)
+        packPanels<V>(here, depth, columns, packedB);
       for (std::int64_t i0 = 0; i0 < m; i0 += kBlockRows) {
         std::int64_t rows = std::min(kBlockRows, m - i0);
         Matrix<T> block{a.data + i0 * a.rowStride + k0 * a.columnStride, a.rowStride, a.columnStride};
-        PlacedRows<T> placed = placeRows<V>(block, rows, depth, m, packedA);
-        for (std::int64_t j = 0; j < columns; j += width)
-          blockTimesPanel<V>(rows, std::min(width, columns - j), depth, placed, panel + j * depth,
-                             c + i0 * ldc + j0 + j, ldc, k0 > 0);
+        PlacedRows<T> placed =
+            inColumns ? placeInColumns<V>(block, rows, depth, packedA) : placeRows<V>(block, rows, depth, m, packedA);
+        const std::int64_t last = (columns - 1) / width * width;
+        for (std::int64_t done = 0; done <= last; done += width) {
+          const std::int64_t j = once ? last - done : done;
+          Panel<T> panel{packed + j * depth, width, std::min(width, columns - j)};
+          if (direct) {
+            // Vectors that go beyond a row read the next one.
+            const std::int64_t read = kHalves<T> && panel.columns <= V::kLanes ? V::kLanes : width;
+            if ((k0 + depth - 1) * b.rowStride + j0 + j + read <= (k - 1) * b.rowStride + n) {
+              panel.data = here.data + j;
+              panel.step = b.rowStride;
+            } else {
+              packPanels<V>({here.data + j, b.rowStride, 1}, depth, panel.columns, packedB + j * depth);
+            }
+          }
+          const std::int64_t room = once ? (m - i0 - 1) * down + n - j : 0;
+          blockTimesPanel<V>(rows, depth, placed, panel, {c + i0 * down + (j0 + j) * beside, down, beside, room},
+                             k0 > 0);
+        }
       }
     }
   }
+}
+
+template <class V, class T = typename V::Scalar>
+void gemmTile(const GemmTile<T>& t, T* scratch) {
+  const auto& [m, n, k, a, b, c, ldc, panels, panelColumns, firstColumn] = t;
+  const Matrix<T> rowsOfB{b.data, b.columnStride, b.rowStride}, columnsOfA{a.data, a.columnStride, a.rowStride};
+  const auto few = [&](std::int64_t rows) { return panels == nullptr && rows > 1 && rows <= kVeryFew; };
+  if (few(m) && few(n) && k >= kBlockK) return productTo<V>(t, ldc, 1, fewTimesFew(t), scratch);
+  if (few(m) && b.rowStride == 1) return fewRows(m, n, k, a, b, c, ldc, 1);
+  if (few(n) && a.columnStride == 1) return fewRows<T>(n, m, k, rowsOfB, columnsOfA, c, 1, ldc);
+  // The transposed product, if that is one of few rows and what they meet lies well.
+  const bool turned =
+      panels == nullptr && n <= kDirectRows<V> && a.rowStride == 1 && (m > kDirectRows<V> || b.columnStride != 1);
+  if (turned) return productTo<V>({n, m, k, rowsOfB, columnsOfA, c, ldc}, 1, ldc, 0, scratch);
+  productTo<V>(t, ldc, 1, 0, scratch);
 }
 
 template <class V, class T = typename V::Scalar>
@@ -455,7 +538,7 @@ void gemmPack(std::int64_t n, std::int64_t k, const Matrix<T>& b, std::int64_t f
   }                                                                                                                    \
   void rowsTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, const PlacedRows<T>& a, const T* panel, \
                       T* c, std::int64_t ldc, bool add) {                                                              \
-    blockTimesPanel<V>(rows, columns, k, a, panel, c, ldc, add);                                                       \
+    blockTimesPanel<V>(rows, k, a, {panel, 2 * V::kLanes, columns}, {c, ldc}, add);                                    \
   }                                                                                                                    \
   void turnedTo(const T* src, std::int64_t srcLd, T* dst, std::int64_t dstLd, std::int64_t xs, std::int64_t ys) {      \
     transposeTo(src, srcLd, dst, dstLd, xs, ys);                                                                       \

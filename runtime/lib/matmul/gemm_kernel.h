@@ -24,9 +24,10 @@ inline constexpr std::int64_t kPackedRow = kBlockK + 16;  // rows of packed a li
 
 /// Elements of memory that one tile of a product needs for packed rows of a: whole groups of them.
 constexpr std::int64_t gemmRowsSize(std::int64_t m) { return (std::min(m, kBlockRows) + 11) / 12 * 12 * kPackedRow; }
-/// And with panels of b.
+/// And with panels of b, or of a where the transposed product is computed.
 constexpr std::int64_t gemmScratchSize(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return gemmRowsSize(m) + std::min(k, kBlockK) * std::min(packedColumns(n), kBlockColumns);
+  const std::int64_t side = std::max(m, n);
+  return gemmRowsSize(side) + std::min(k, kBlockK) * std::min(packedColumns(side), kBlockColumns);
 }
 
 /// A part of a product: c[m, n] with rows `ldc` apart. If `panels` is given, b is not read but `panels`, a packed
@@ -41,6 +42,13 @@ struct GemmTile {
   std::int64_t panelColumns = 0;
   std::int64_t firstColumn = 0;
 };
+
+/// So many rows, or columns, are few: for them panels would be written and read again.
+inline constexpr std::int64_t kVeryFew = 4;
+/// Few rows times few columns: c of the first blocks of k, and how many elements of k these are. A chain needs the one
+/// multiply-add before the next, so each lane of a vector has the chain of another block.
+std::int64_t fewTimesFew(const GemmTile<float>& t);
+std::int64_t fewTimesFew(const GemmTile<double>& t);
 
 /// A vector times a matrix. One chain an element would leave a single element waiting at each step for the one before,
 /// and would have to be read across the rows of a matrix. So it is an inner product of kDotLanes chains: within a block

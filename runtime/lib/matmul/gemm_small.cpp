@@ -1,11 +1,12 @@
 // Products too small for a library call: a register tile of up to 4 rows by 2 vectors, an FMA chain over k for each
 // element. The chain makes the bits independent of the tile, the layout and the instruction set. Many tiny ones, such
-// as rotations of points, share a loop: a row of a result is one vector, the rows of b stay in others.
+// as rotations of points, share a loop: a row of a result is one vector, the rows of b stay in others. Small results of
+// long sums have vectors of chains.
 #include <algorithm>
 #include <immintrin.h>
 #include <type_traits>
 
-#include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/matmul/gemm_kernel.h"
 
 // The instruction set all our kernels need at least.
 #pragma GCC target("avx2,fma")
@@ -202,8 +203,54 @@ void tinyProducts(std::int64_t count, std::int64_t m, std::int64_t n, std::int64
   of(count, m, static_cast<int>(n), a, aStep, b, bStep, c);
 }
 
+/// Lanes q of vector x: element q * kBlockK + x of a line of numbers that lie `along` apart.
+template <class T, class B = BlocksOf<T>>
+[[gnu::noinline]] void blocksSideBySide(const T* line, std::int64_t along, typename B::Vector (&to)[B::kBlock]) {
+  constexpr std::int64_t w = B::kBlock;
+  if (along == 1) return B::columns([=](std::int64_t q) { return line + q * kBlockK; }, to);
+  alignas(32) T lanes[w][w];
+  for (std::int64_t q = 0; q < w; ++q)
+    for (std::int64_t x = 0; x < w; ++x) lanes[x][q] = line[(q * kBlockK + x) * along];
+  for (std::int64_t x = 0; x < w; ++x) to[x] = B::load(lanes[x]);
+}
+
+template <class T>
+std::int64_t sideBySide(const GemmTile<T>& t) {
+  using B = BlocksOf<T>;
+  constexpr std::int64_t w = B::kBlock;
+  std::int64_t k0 = 0;
+  for (; k0 + w * kBlockK <= t.k; k0 += w * kBlockK) {
+    typename B::Vector chains[kVeryFew][kVeryFew];
+    for (auto& row : chains)
+      for (auto& chain : row) chain = B::zero();
+    for (std::int64_t p = k0; p < k0 + kBlockK; p += w) {
+      typename B::Vector rows[kVeryFew][w], columns[kVeryFew][w];
+      for (std::int64_t i = 0; i < t.m; ++i)
+        blocksSideBySide(t.a.data + i * t.a.rowStride + p * t.a.columnStride, t.a.columnStride, rows[i]);
+      for (std::int64_t j = 0; j < t.n; ++j)
+        blocksSideBySide(t.b.data + p * t.b.rowStride + j * t.b.columnStride, t.b.rowStride, columns[j]);
+      for (std::int64_t i = 0; i < t.m; ++i)
+        for (std::int64_t j = 0; j < t.n; ++j) {
+          auto chain = chains[i][j];
+          for (std::int64_t x = 0; x < w; ++x) chain = B::fma(rows[i][x], columns[j][x], chain);
+          chains[i][j] = chain;
+        }
+    }
+    for (std::int64_t i = 0; i < t.m; ++i)
+      for (std::int64_t j = 0; j < t.n; ++j) {
+        alignas(32) T sums[w];
+        B::store(sums, chains[i][j]);
+        T& element = t.c[i * t.ldc + j];
+        for (std::int64_t q = 0; q < w; ++q) element = k0 + q == 0 ? sums[0] : element + sums[q];
+      }
+  }
+  return k0;
+}
+
 }  // namespace
 
+std::int64_t fewTimesFew(const GemmTile<float>& t) { return sideBySide(t); }
+std::int64_t fewTimesFew(const GemmTile<double>& t) { return sideBySide(t); }
 void tinyGemms(std::int64_t count, std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, std::int64_t aStep,
                Matrix<float> b, std::int64_t bStep, float* c) {
   tinyProducts<FourFloats>(count, m, n, k, a, aStep, b, bStep, c);

@@ -110,6 +110,6 @@ struct FloatChains {
   }
   static void chains(std::int64_t rows, std::int64_t half, const float* a, std::int64_t lda, const float* panel,
                      float* c, bool add) {
-    blockTimesPanel<V>(rows, kColumns, half, PlacedRows<float>{a, lda, 0, 0, false}, panel, c, kColumns, add);
+    blockTimesPanel<V, float>(rows, half, {a, lda, 0, 0, false}, {panel, 2 * V::kLanes, kColumns}, {c, kColumns}, add);
   }
 };
