@@ -197,7 +197,10 @@ Tensor Session::look(const Tensor& t) {
   Pointers ins;
   for (const std::uint32_t k : l.inputs) ins.push_back(all[k]);
   std::vector<ScalarSlot> slots;
-  for (const std::int32_t k : l.slots) slots.push_back(trace_.slots[static_cast<std::size_t>(k)]);
+  for (const Look::Slot& s : l.slots) {
+    slots.push_back(trace_.slots[static_cast<std::size_t>(s.number)]);
+    if (slots.back().isComputed()) slots.back().a = s.a, slots.back().b = s.b;
+  }
   runPlan(*l.plan, {ins, out, scalarArguments_, firstDraw_.seed(), firstDraw_.offset(), slots});
   return elements;
 }
@@ -213,6 +216,20 @@ Look Session::lookAt(ValueRef value, const Nodes& needed) const {
         made[static_cast<std::size_t>(std::lower_bound(needed.begin(), needed.end(), v.node) - needed.begin())];
     return ValueRef{m.node, m.result + v.result};
   };
+  // A slot of the trace is one of this one, behind those that it is computed of.
+  const auto slotOf = [&](auto self, std::int32_t number) -> std::int32_t {
+    for (std::size_t i = 0; i < l.slots.size(); ++i)
+      if (l.slots[i].number == number) return static_cast<std::int32_t>(i);
+    ScalarSlot slot = trace_.slots[static_cast<std::size_t>(number)];
+    if (slot.isComputed()) {
+      slot.a = self(self, slot.a);
+      if (slot.b >= 0) slot.b = self(self, slot.b);
+    }
+    const std::int32_t own = alone.addSlot(slot);
+    TANDEM_CHECK(static_cast<std::size_t>(own) == l.slots.size(), "equal constants are one slot in every trace");
+    l.slots.push_back({number, slot.a, slot.b});
+    return own;
+  };
   for (const std::uint32_t number : needed) {
     const TraceNode& n = trace_.nodes[number];
     const auto operands = trace_.operands(n);
@@ -227,9 +244,7 @@ Look Session::lookAt(ValueRef value, const Nodes& needed) const {
         if (o.kind == TraceOperand::Kind::Value) {
           own.push_back(TraceOperand::of(moved(o.value)));
         } else if (o.kind == TraceOperand::Kind::Slot) {
-          // A slot of the trace is one of this one: equal constants are one slot in both.
-          own.push_back(TraceOperand::ofSlot(alone.addSlot(trace_.slots[static_cast<std::size_t>(o.slot)])));
-          if (alone.slots.size() > l.slots.size()) l.slots.push_back(o.slot);
+          own.push_back(TraceOperand::ofSlot(slotOf(slotOf, o.slot)));
         } else {
           own.push_back(o);
         }

@@ -41,7 +41,7 @@ CallNumbers::CallNumbers(std::span<const ScalarSlot> slots, Bounds bounds, std::
     std::int32_t& place = at[static_cast<std::size_t>(slot)];
     if (place < 0) {
       ScalarSlot own = slots[static_cast<std::size_t>(slot)];
-      if (own.source >= ScalarSlot::Source::Add) {
+      if (own.isComputed()) {
         self(self, own.a);
         if (own.b >= 0) self(self, own.b);
       }

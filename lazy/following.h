@@ -14,11 +14,17 @@ namespace tandem::lazy {
 /// Of so few nodes a value is computed by itself to be looked at.
 inline constexpr std::size_t kMostSlight = 12;
 
-/// A value that was computed by itself to be looked at: from which inputs and slots of the trace, by what plan.
+/// A value that was computed by itself to be looked at: from which inputs and slots of the trace, by what plan. The
+/// slots that a slot is computed of are slots of the look, too: `a` and `b` are their numbers there.
 struct Look {
+  struct Slot {
+    std::int32_t number;  // of the trace
+    std::int32_t a;
+    std::int32_t b;
+  };
   ValueRef value;
   SmallVector<std::uint32_t, kMostSlight> inputs;
-  SmallVector<std::int32_t, kMostSlight> slots;
+  SmallVector<Slot, kMostSlight> slots;
   std::shared_ptr<Plan> plan;
 };
 

@@ -22,7 +22,7 @@ double Session::guardScalar(const Scalar& s) {
     open.pop_back();
     if (slot.source == ScalarSlot::Source::Argument) {
       guardedScalars_.insert(static_cast<std::uint32_t>(slot.a));
-    } else if (slot.source >= ScalarSlot::Source::Add) {
+    } else if (slot.isComputed()) {
       open.push_back(slot.a);
       if (slot.b >= 0) open.push_back(slot.b);
     }

@@ -55,6 +55,9 @@ struct ScalarSlot {
   Scalar value;  // a constant's value; of others what it was while tracing
   std::int32_t a = -1;
   std::int32_t b = -1;
+
+  /// Of other slots: `a` and perhaps `b` are their numbers.
+  bool isComputed() const { return source >= Source::Add; }
 };
 
 /// Memory as an instruction sees it.

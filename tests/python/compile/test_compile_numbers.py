@@ -8,7 +8,7 @@ import math
 import operator
 
 import pytest
-from compiling import Box, attempt, same, vector
+from compiling import Box, attempt, picture, same, vector
 from conftest import assert_same_bits
 
 import tandem
@@ -333,3 +333,30 @@ def test_arguments_that_are_nan_or_at_borders(name, dtype):
                 assert_same_bits(got, expected)
             else:
                 assert (type(got), str(got)) == (type(expected), str(expected))
+
+
+def test_numbers_computed_of_others_decide_where_indices_fall():
+    """Indices are computed by themselves to be checked, of some of the call's numbers; the first are not among them."""
+
+    def make(first, length):
+        def body(x, o):
+            y = tandem.ones(1)
+            for j in range(first):
+                y = y * (o.rate + 0.1 * j) + o.rate
+            found = x[tandem.arange(length) + (o.n - 6 + 1)]
+            o.n += 1
+            o.rate += 0.25
+            return found, y
+
+        return body
+
+    for first in range(4):
+        for length in (1, 2, 6):
+            plain, compiled = (Box(n=8, rate=0.5) for _ in range(2))
+            body = make(first, length)
+            run = tandem.compile(body)
+            for k in range(5):
+                x = tandem.arange(9.0 + k)
+                assert picture(attempt(run, x, compiled)) == picture(attempt(body, x, plain))
+            few = tandem.arange(3.0)  # in which there is no such place
+            assert picture(attempt(run, few, compiled)) == picture(attempt(body, few, plain))
