@@ -21,10 +21,11 @@ namespace {
 
 bool isOne(const Scalar& s) { return s.slot < 0 && s.asDouble() == 1; }
 
-void checkAlpha(const char* op, const Tensor& x, const Operand& other, const Scalar& alpha) {
-  bool integral =
-      !isFloating(x.dtype()) && (other.isTensor() ? !isFloating(other.tensor().dtype()) : !other.scalar().isFloat());
-  if (integral && alpha.isFloat())
+void checkAlpha(const char* op, const Operand& x, const Operand& other, const Scalar& alpha) {
+  const auto isWhole = [](const Operand& o) {
+    return o.isTensor() ? !isFloating(o.tensor().dtype()) : !o.scalar().isFloat();
+  };
+  if (isWhole(x) && isWhole(other) && alpha.isFloat())
     fail(op, ": For integral input tensors, argument alpha must not be a floating point number.");
   const TensorMeta metas[] = {metaOf(x), metaOf(other)};
   const DType type = resultType(metas);
@@ -34,9 +35,11 @@ void checkAlpha(const char* op, const Tensor& x, const Operand& other, const Sca
 }
 
 /// What `sub` refuses.
-bool hasBool(const Tensor& x, const Operand& other) {
-  return x.dtype() == DType::Bool ||
-         (other.isTensor() ? other.tensor().dtype() == DType::Bool : other.scalar().kind == Scalar::Kind::Bool);
+bool hasBool(const Operand& x, const Operand& other) {
+  const auto isBool = [](const Operand& o) {
+    return o.isTensor() ? o.tensor().dtype() == DType::Bool : o.scalar().kind == Scalar::Kind::Bool;
+  };
+  return isBool(x) || isBool(other);
 }
 
 Tensor scaled(const Operand& x, const Scalar& by) {
@@ -44,14 +47,14 @@ Tensor scaled(const Operand& x, const Scalar& by) {
   return mul(x, by);
 }
 
-/// x + alpha * y or x - alpha * y, of which one is a tensor. Half types: alpha in theirs, the sum in float32, rounded
+/// x + alpha * y or x - alpha * y. Half types: alpha in theirs, the sum in float32, rounded
 /// once.
 template <Tensor (*combine)(const Operand&, const Operand&)>
 Tensor plusMultiple(const Operand& x, const Operand& y, const Scalar& alpha) {
   const TensorMeta metas[] = {metaOf(x), metaOf(y)};
   const DType type = resultType(metas);
-  FusedScope fused(x.isTensor() ? x.tensor() : y.tensor());
   auto tensorOf = [&](const Operand& o) { return o.isTensor() ? o.tensor() : makeScalarTensor(o.scalar(), type); };
+  FusedScope fused(x.isTensor() ? x.tensor() : tensorOf(y));
   if (type == DType::Bool) return combine(x, mul(tensorOf(y), Scalar(alpha.asInt() != 0)));
   // In the dtype of the result from the start: the product of a narrower y would be rounded, or wrap around.
   if (!isHalf(type)) return combine(x, mul(toDType(tensorOf(y), type), alpha));
@@ -115,11 +118,11 @@ void fillInto(const Tensor& into, const Operand& value) {
   applyInto(into, OpCode::to, {value}, to.span());
 }
 
-Tensor add_alpha(const Tensor& x, const Operand& other, Scalar alpha) {
+Tensor add_alpha(const Operand& x, const Operand& other, Scalar alpha) {
   checkAlpha("add", x, other, alpha);
   return isOne(alpha) ? add(x, other) : plusMultiple<add>(x, other, alpha);
 }
-Tensor sub_alpha(const Tensor& x, const Operand& other, Scalar alpha) {
+Tensor sub_alpha(const Operand& x, const Operand& other, Scalar alpha) {
   checkAlpha("sub", x, other, alpha);
   return isOne(alpha) || hasBool(x, other) ? sub(x, other) : plusMultiple<sub>(x, other, alpha);
 }

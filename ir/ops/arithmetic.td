@@ -10,7 +10,7 @@ def : Binary<"add", "Promote"> {
   }];
 }
 
-def : Composite<"add_alpha", "Tensor input, Operand other, *, Scalar alpha"> {
+def : Composite<"add_alpha", "Operand input, Operand other, *, Scalar alpha"> {
   let python = "add";
   let older = ["input, alpha, other"];
   let forms = ["function", "method", "inplace"];
@@ -39,7 +39,7 @@ def : Binary<"sub", "Promote"> {
   let reference = "subtract";
 }
 
-def : Composite<"sub_alpha", "Tensor input, Operand other, *, Scalar alpha"> {
+def : Composite<"sub_alpha", "Operand input, Operand other, *, Scalar alpha"> {
   let python = "sub";
   let older = ["input, alpha, other"];
   let forms = ["function", "method", "inplace"];

@@ -88,3 +88,19 @@ def test_the_condition_of_matrices_without_elements():
         assert linalg.cond(tandem.zeros(0, 0), p).item() == 0
         assert linalg.cond(tandem.zeros(2, 0, 0), p).tolist() == [0, 0]
         assert linalg.cond(tandem.zeros(0, 3, 3), p).shape == (0,)
+
+
+def test_numbers_plus_multiples_of_tensors():
+    for dtype in (F32, tandem.float16, tandem.int32):
+        y = tandem.tensor([1, 2], dtype=dtype)
+        for number in (2, 2.5):
+            for got, expected in (
+                (tandem.add(number, y, alpha=2), tandem.add(y * 2, number)),
+                (tandem.sub(number, y, alpha=2), tandem.rsub(y, number, alpha=2)),
+            ):
+                assert got.dtype == expected.dtype and got.tolist() == expected.tolist()
+    assert tandem.add(2, 3, alpha=2).item() == 8
+    with pytest.raises(RuntimeError, match="must not be a floating point"):
+        tandem.add(1, tandem.ones(2, dtype=tandem.int32), alpha=0.5)
+    with pytest.raises(RuntimeError, match="with a bool tensor is not supported"):
+        tandem.sub(True, ones(F32), alpha=2)
