@@ -656,6 +656,7 @@ _keep_saved: Any
 _warn: Any
 _warn_later: Any
 _warn_once: Any
+_instruction_above: Any
 _set_warn_always: Any
 _warns_always: Any
 _push_forward: Any

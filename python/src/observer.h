@@ -388,6 +388,8 @@ inline std::string nameText(PyObject* name) {
 bool isTuple(PyObject* o);
 /// Objects of C types that never change, or are only looked at by what is called with them.
 bool understoodObject(PyObject* o);
+/// Is it a function whose results `functools.lru_cache` keeps?
+bool isCachedFunction(PyObject* o);
 /// What a call of it is called in messages.
 std::string nameOf(PyObject* callable);
 /// An object that `next` advances, and that `iter` gives back.

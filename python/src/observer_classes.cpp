@@ -136,7 +136,7 @@ void Observer::specialMethods(PyTypeObject* type) {
 }
 
 bool Observer::special(PyObject* o, const char* name) {
-  if (!isPythonClass(Py_TYPE(o))) return false;
+  if (!isPythonClass(Py_TYPE(o)) && !isDerivedValue(o)) return false;
   readType(o);
   PyRef key(interned(name));
   PyObject* found = _PyType_Lookup(Py_TYPE(o), key.get());
@@ -220,8 +220,8 @@ void Observer::moduleAttribute(PyObject* module, PyObject* name) {
 void Observer::through(PyObject* found, PyObject* o, PyObject* name) {
   PyTypeObject* kind = Py_TYPE(found);
   if (kind->tp_descr_get == nullptr || PyFunction_Check(found) || isCompiledFunction(found) ||
-      kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type ||
-      kind == &PyStaticMethod_Type || kind == &PyMethod_Type)
+      isCachedFunction(found) || kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type ||
+      kind == &PyClassMethodDescr_Type || kind == &PyStaticMethod_Type || kind == &PyMethod_Type)
     return;
   if (kind == &PyClassMethod_Type) {
     // What it holds may be a descriptor again.

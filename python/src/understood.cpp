@@ -117,7 +117,7 @@ constexpr Named kOwnFunctions[] = {
      "_autocast_enter _autocast_exit _autocast_clear _vmap_enter _vmap_exit _active_axes _in_transform _compute_flags "
      "_set_compute_flags",
      {nothing, true}},
-    {"_warn _warn_once _keep_saved", {nothing, true}},
+    {"_warn _warn_once _keep_saved _instruction_above", {nothing, true}},
     {"_batch_in _batch_out _batch_axes _call_linear _differentiation_point _close_point _push_forward",
      {nothing, true}},
     {"_backward _grad _optimizer_update _holds", {operation, true}},
@@ -260,7 +260,7 @@ bool callPartial(Observer& o, PyObject* partial, Args args, Py_ssize_t n, bool& 
   PyRef keywords(PyObject_GetAttrString(partial, "keywords"));
   if (!function || !bound || !keywords || !PyTuple_CheckExact(bound.get()) || !PyDict_CheckExact(keywords.get()))
     return false;
-  if (Py_TYPE(function.get()) == cachedType && PyDict_GET_SIZE(keywords.get()) > 0) return false;
+  if (isCachedFunction(function.get()) && PyDict_GET_SIZE(keywords.get()) > 0) return false;
   std::vector<PyObject*> all(PySequence_Fast_ITEMS(bound.get()),
                              PySequence_Fast_ITEMS(bound.get()) + PyTuple_GET_SIZE(bound.get()));
   all.insert(all.end(), args, args + n);
@@ -285,6 +285,8 @@ bool rules::givesPlain(PyObject* f) {
   return std::ranges::find(names, std::string_view(definition->ml_name)) != std::end(names);
 }
 
+bool isCachedFunction(PyObject* o) { return Py_TYPE(o) == cachedType; }
+
 bool understoodObject(PyObject* o) {
   const PyTypeObject* type = Py_TYPE(o);
   const std::string_view name = type->tp_name;
@@ -295,7 +297,7 @@ bool understoodObject(PyObject* o) {
 
 bool understoodFunction(Observer& o, PyObject* callable, Args args, Py_ssize_t n, bool& makesFresh) {
   if (Py_TYPE(callable) == partialType) return callPartial(o, callable, args, n, makesFresh);
-  if (Py_TYPE(callable) == cachedType) {
+  if (isCachedFunction(callable)) {
     o.cachedCall(callable, args, n);
     return true;
   }

@@ -9,6 +9,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from tandem import _C
+
+IMPORT_FROM = dis.opmap["IMPORT_FROM"]
+
 # What to use instead of names of PyTorch, the most particular first; a name stands for all below it.
 INSTEAD = {
     "jit": "tandem.compile, which traces a function and runs it as one plan, or tandem.export, which saves it",
@@ -78,8 +82,7 @@ def import_error(module: ModuleType, name: str) -> ImportError:
 
 def being_imported(depth: int) -> bool:
     """Is the frame that asks for the name at a `from ... import name`?"""
-    frame = sys._getframe(depth + 1)
-    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
+    return bool(_C._instruction_above(depth + 1) == IMPORT_FROM)
 
 
 def fail(module: ModuleType, name: str, depth: int = 1) -> Any:

@@ -113,6 +113,26 @@ def of_an_object():
     return lambda x: x * cached(made(7), 2), before
 
 
+def methods_whose_results_are_kept():
+    class Sizes:
+        def __init__(self, scale):
+            self.scale = scale
+
+        @functools.lru_cache
+        def of(self, n):
+            return self.scale * n
+
+    held = [Sizes(2)]
+
+    def before(i):
+        if i == 3:
+            held[0].scale = 5  # what was kept of it stays
+        if i == 4:
+            held[0] = Sizes(7)
+
+    return lambda x: x * held[0].of(3), before
+
+
 def calls_the_compiled_function():
     again, inside = [None], []
 
@@ -299,6 +319,35 @@ def results_are_dicts():
     return body, lambda i: None
 
 
+class Indexed(collections.OrderedDict):
+    """Items by key and by place."""
+
+    def __getitem__(self, key):
+        return tuple(self.values())[key] if isinstance(key, int) else super().__getitem__(key)
+
+
+def dicts_indexed_by_place():
+    def body(x):
+        out = Indexed()
+        out["double"] = x * 2
+        out["more"] = x + 1
+        return out[0] + out[1], out["more"]
+
+    return body, lambda i: None
+
+
+def names_that_are_absent():
+    functional = nn.functional
+
+    def before(i):
+        if i == 3:
+            functional.no_such_name = 5
+        if i == 5:
+            del functional.no_such_name
+
+    return lambda x: x * (getattr(functional, "no_such_name", 2) + hasattr(tandem, "no_other_name")), before
+
+
 def registry():
     held = Registry(a=2)
     held.b = 7
@@ -335,6 +384,7 @@ CASES = {
     cached_tensor: 2,
     cached_list: 3,
     of_an_object: None,
+    methods_whose_results_are_kept: None,
     calls_the_compiled_function: None,
     members: 4,
     class_gets_an_attribute: 2,
@@ -344,6 +394,8 @@ CASES = {
     variable_is_read: 2,
     variable_for_a_while: 2,
     results_are_dicts: 1,
+    dicts_indexed_by_place: 1,
+    names_that_are_absent: None,
     registry: 3,
     names_of_code: 2,
 }
