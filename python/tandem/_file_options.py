@@ -5,7 +5,9 @@ checksums.
 from __future__ import annotations
 
 import io
+import os
 import pickle
+import warnings
 from collections import Counter, OrderedDict
 from typing import Any
 
@@ -87,6 +89,29 @@ class SafeUnpickler(pickle._Unpickler):
                 "weights_only=False if you trust the file"
             )
         return found
+
+
+def trusted(weights_only: bool | None) -> bool:
+    """May `load` read pickled objects? As PyTorch's variables of the environment say where the caller does not."""
+    no, yes = (
+        os.environ.get(f"TORCH_FORCE_{name}", "0").lower() in ("1", "y", "yes", "true")
+        for name in ("NO_WEIGHTS_ONLY_LOAD", "WEIGHTS_ONLY_LOAD")
+    )
+    if no and yes:
+        raise RuntimeError(
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both "
+            "were set."
+        )
+    if yes:
+        return False
+    if weights_only is None and no:
+        warnings.warn(
+            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the `weights_only` argument was not "
+            "explicitly passed to `torch.load`, forcing weights_only=False.",
+            stacklevel=3,
+        )
+        return True
+    return weights_only is False
 
 
 class safe_globals:  # noqa: N801

@@ -35,6 +35,7 @@ from tandem._file_options import (
     get_safe_globals,
     safe_globals,
     set_crc32_options,
+    trusted,
 )
 from tandem._files import replace_file
 from tandem._stand_in import lacking_class
@@ -507,7 +508,8 @@ def load(
         map_location: where tensors go: a device, a dict from devices of the file to devices, or a function of a tensor,
             which is on the CPU, and its device's name in the file that returns a tensor (None leaves it). Tensors go
             back to the GPU that they were saved from unless it says otherwise.
-        weights_only: False reads pickled objects, too, which may run any code: only of files that you trust.
+        weights_only: False reads pickled objects, too, which may run any code: only of files that you trust. Where it
+            is not given, the environment's `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1` says the same.
         mmap: accepted; the file is read whole.
 
     Example:
@@ -522,13 +524,14 @@ def load(
         data, where = f.read(), getattr(f, "name", "the stream")
     else:
         data, where = Path(f).read_bytes(), os.fspath(f)
+    anything = trusted(weights_only)
     if is_torch_file(data):
-        torch_file = TorchFile(data, str(where), weights_only is False)
+        torch_file = TorchFile(data, str(where), anything)
         value = torch_file.read()
         if map_location is None and not torch_file.places:
             return value
         return _moved(value, _Mover(torch_file, map_location))
-    reader = _Reader(data, str(where), weights_only is False)
+    reader = _Reader(data, str(where), anything)
     text = reader.metadata.get("tandem")
     if text is None:
         result: Any = {name: reader.member(name) for name in reader.entries}

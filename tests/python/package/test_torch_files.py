@@ -106,6 +106,21 @@ def test_classes_are_called_only_for_who_trusts_the_file():
             tandem.load(evil)
 
 
+def test_the_environment_says_who_trusts_files(monkeypatch):
+    data = pickle.dumps(slice(1, 2), protocol=2)
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    with pytest.warns(UserWarning, match="forcing weights_only=False"):
+        assert tandem.load(archive(data)) == slice(1, 2)
+    with pytest.raises(pickle.UnpicklingError):
+        tandem.load(archive(data), weights_only=True)
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
+    with pytest.raises(RuntimeError, match="Only one of"):
+        tandem.load(archive(data))
+    monkeypatch.delenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    with pytest.raises(pickle.UnpicklingError):
+        tandem.load(archive(data), weights_only=False)
+
+
 def test_safe_classes_are_called():
     for value, safe in ((slice(1, 2), [slice]), (Namespace(a=[1]), [Namespace])):
         data = pickle.dumps({"v": value}, protocol=2)
