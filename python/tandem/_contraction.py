@@ -43,20 +43,25 @@ def einsum(*args: Any) -> Tensor:
             "and its subscripts list"
         )
     if isinstance(args[0], Tensor):
-        return _C.einsum(*_from_sublists(args))
+        return einsum(*_from_sublists(args))
     equation, *operands = args
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = list(operands[0])
+    # Classes are asked about this function with the operands one by one, as users call it, and not about what it calls.
+    asked = tuple(operands)
+    if _C._has_torch_function(asked):
+        result: Tensor = _C._handle_torch_function(einsum, "einsum", asked, (equation, *asked), {})
+        return result
     return _C.einsum(equation, operands)
 
 
-def _from_sublists(args: Sequence[Any]) -> tuple[str, list[Tensor]]:
+def _from_sublists(args: Sequence[Any]) -> tuple[Any, ...]:
     """The equation that interleaved operands and lists of dims mean."""
     count = len(args) // 2
     equation = ",".join(_letters(dims) for dims in args[1 : 2 * count : 2])
     if len(args) % 2:
         equation += "->" + _letters(args[-1])
-    return equation, list(args[: 2 * count : 2])
+    return (equation, *args[: 2 * count : 2])
 
 
 def _letters(dims: Sequence[Any]) -> str:
@@ -84,6 +89,9 @@ def tensordot(
     >>> tandem.tensordot(a, b, dims=([1, 2], [1, 0])).shape
     tandem.Size([2, 5])
     """
+    if _C._has_torch_function((a, b)):
+        result: Tensor = _C._handle_torch_function(tensordot, "tensordot", (a, b), (a, b), {"dims": dims, "out": out})
+        return result
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     if isinstance(dims, (list, tuple)) and len(dims) == 1:

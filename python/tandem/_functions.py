@@ -291,7 +291,9 @@ def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor
 
 def _assert(condition: Any, message: str) -> None:
     """An AssertionError with this message, unless the condition holds."""
-    if not condition:
+    if type(condition) is not bool and _C._has_torch_function((condition,)):
+        _C._handle_torch_function(_assert, "_assert", (condition,), (condition, message), {})
+    elif not condition:
         raise AssertionError(message)
 
 

@@ -93,7 +93,7 @@ NAMES = {
     "_dynamo.exc": "_dynamo",
     "_dynamo._trace_wrapped_higher_order_op": "_dynamo",
     "_jit_internal": "_jit_annotations jit",
-    "functional": "_C _functions _contraction",
+    "functional": "_functions _contraction _C",
     "_tensor": "_C",
     "_tensor_str": "_tensor_repr",
     "_VF": "_C",

@@ -405,3 +405,18 @@ def test_handle_torch_function_asks_modes_and_classes():
 
     with pytest.raises(TypeError, match="Multiple dispatch failed for 'double': .* of Refusing returned"):
         double(Refusing())
+
+
+def test_classes_are_asked_about_functions_as_users_call_them():
+    class Asked:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func, args, kwargs
+
+    a = Asked()
+    assert tandem.einsum("i,i", [a, X]) == (tandem.einsum, ("i,i", a, X), {})
+    assert tandem.einsum(X, [0, 1], a, [1]) == (tandem.einsum, ("AB,B", X, a), {})
+    assert tandem.tensordot(X, a, 1) == (tandem.tensordot, (X, a), {"dims": 1, "out": None})
+    assert tandem._assert(a, "no") is None
+    assert tandem.einsum("ij->i", X.as_subclass(Kept)).tolist() == [3, 7]
+    assert type(tandem.tensordot(X.as_subclass(Kept), X)) is Kept
