@@ -64,6 +64,7 @@ NAMES = {
     "autograd.variable": "autograd",
     "autograd.profiler": "profiler",
     "jit.annotations": "_jit_annotations",
+    "jit._script": "jit",
     "distributed.distributed_c10d": "distributed distributed._subgroups distributed._world",
     "distributed.rendezvous": "distributed",
     "distributed.constants": "distributed",
@@ -137,7 +138,6 @@ LACKING = {
     "sparse": "BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
     "ShortTensor SparseSemiStructuredTensor addmm as_sparse_gradcheck check_sparse_tensor_invariants log_softmax mm "
     "sampled_addmm softmax spdiags spsolve sum to_sparse_semi_structured",
-    "jit._script": "RecursiveScriptModule ScriptModule",
     "onnx.symbolic_opset11": "select squeeze unsqueeze",
     "distributed._composable.fsdp": "FSDPModule fully_shard",
     "distributed._functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single "

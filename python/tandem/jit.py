@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar, overload
 
-from tandem._stand_in import lacking_class, lacking_function, lacking_functions
+from tandem._stand_in import fail, lacking_class, lacking_function, lacking_functions
 
 if TYPE_CHECKING:
     from tandem.export import ExportedProgram
@@ -72,6 +74,8 @@ def annotate(the_type: Any, the_value: T) -> T:
 def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> T:
     """The function, class or module itself: it runs as Python. The other arguments are accepted and change nothing.
 
+    A module counts as a `ScriptModule` from then on, which `save` takes.
+
     >>> import tandem
     >>> @tandem.jit.script
     ... def double(x):
@@ -79,6 +83,10 @@ def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, 
     >>> double(3)
     6
     """
+    from tandem.nn import Module
+
+    if isinstance(obj, Module):
+        obj.__dict__["_is_scripted"] = True
     return obj
 
 
@@ -248,8 +256,10 @@ def save(m: Module | ExportedProgram, f: str | os.PathLike[str] | IO[bytes], _ex
     """Write what `trace` gave to a file, as `tandem.export.save` does. PyTorch cannot read it. `_extra_files` are
     texts by name, which become notes of the program.
 
+    A module that `script` was called with is pickled: whoever loads it needs its class.
+
     Raises:
-        TypeError: `m` does not come from `trace` or `load`.
+        TypeError: `m` does not come from `trace`, `script` or `load`.
 
     >>> import tandem, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "relu.pt")
@@ -260,10 +270,12 @@ def save(m: Module | ExportedProgram, f: str | os.PathLike[str] | IO[bytes], _ex
     from tandem.export import ExportedProgram
     from tandem.export._program import ProgramModule
 
+    if not isinstance(m, ProgramModule) and isinstance(m, ScriptModule):
+        _write_scripted(m, f, _extra_files)
+        return
     if not isinstance(m, (ProgramModule, ExportedProgram)):
         raise TypeError(
-            f"jit.save: expected what jit.trace or jit.load gave, got {type(m).__name__}, as jit.script leaves it: "
-            "trace it"
+            f"jit.save: expected what jit.trace, jit.script or jit.load gave, got {type(m).__name__}: trace it"
         )
     program = m._exported if isinstance(m, ProgramModule) else m
     program.save(f, extra_files=_extra_files)
@@ -277,7 +289,8 @@ def load(
 ) -> Module:
     """The program in a file as a module, as `tandem.export.load(f).module()` gives it.
 
-    Files of PyTorch's script compiler cannot be read. A saved program is machine code: open those alone that you trust.
+    Files of PyTorch's script compiler cannot be read. A saved program is machine code, and a scripted module a pickle:
+    open those alone that you trust.
 
     Args:
         f: a path, or an open binary file.
@@ -301,15 +314,62 @@ def load(
     place = None if map_location is None else tandem.device(map_location)
     if place is not None and place.type not in ("cpu", "cuda"):
         raise NotImplementedError(f"jit.load: a saved program runs on the CPU or on a GPU, not on {map_location}")
+    scripted = _read_scripted(f, _extra_files)
+    if scripted is not None:
+        return scripted if place is None else scripted.to(place)
     program = load_program(f, device=place)
     if _extra_files is not None:
         _extra_files.update({name: program.notes.get(name, "") for name in _extra_files})
     return program.module()
 
 
+# What files of scripted modules begin with.
+SCRIPTED = b"tandem scripted module\n"
+
+
+def _write_scripted(m: Any, f: str | os.PathLike[str] | IO[bytes], extra_files: Any) -> None:
+    data = SCRIPTED + pickle.dumps((m, dict(extra_files or {})))
+    if isinstance(f, (str, os.PathLike)):
+        Path(f).write_bytes(data)
+    else:
+        f.write(data)
+
+
+def _read_scripted(f: str | os.PathLike[str] | IO[bytes], extra_files: dict[str, Any] | None) -> Any:
+    """The scripted module in a file; None where it has another thing, of which nothing is read then."""
+    if isinstance(f, (str, os.PathLike)):
+        with Path(f).open("rb") as file:
+            return _read_scripted(file, extra_files)
+    place = f.tell()
+    if f.read(len(SCRIPTED)) != SCRIPTED:
+        f.seek(place)
+        return None
+    module, texts = pickle.loads(f.read())
+    if extra_files is not None:
+        extra_files.update({name: texts.get(name, "") for name in extra_files})
+    return module
+
+
+class _Scripted(type):
+    """Which objects count as scripted modules: those that `script` was called with, and what `trace` gave."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        from tandem.export._program import ProgramModule
+        from tandem.nn import Module
+
+        known = isinstance(instance, Module) and instance.__dict__.get("_is_scripted", False)
+        return bool(known) or isinstance(instance, ProgramModule)
+
+
+def _refuse_construction(cls: type, *args: Any, **kwargs: Any) -> Any:
+    fail(f"jit.{cls.__name__}")
+
+
+ScriptModule: Any = _Scripted("ScriptModule", (), {"__new__": _refuse_construction, "__module__": __name__})
+ScriptModule.__doc__ = "What `script` and `trace` give, to ask `isinstance`. NotImplementedError when constructed."
+RecursiveScriptModule: Any = _Scripted("RecursiveScriptModule", (ScriptModule,), {"__module__": __name__})
+RecursiveScriptModule.__doc__ = ScriptModule.__doc__
 trace_module: Any = lacking_function("jit.trace_module")
-ScriptModule: Any = lacking_class("jit.ScriptModule")
-RecursiveScriptModule: Any = lacking_class("jit.RecursiveScriptModule", ScriptModule)
 globals().update(
     lacking_functions(
         __name__,

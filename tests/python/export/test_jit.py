@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 
 import pytest
@@ -120,6 +121,24 @@ def test_names_of_exported_programs():
         tandem.export.load(5)
 
 
+def test_scripted_modules_are_known_and_saved_whole(model, tmp_path):
+    assert not isinstance(model, tandem.jit.ScriptModule)
+    scripted = tandem.jit.script(model)
+    assert scripted is model and isinstance(copy.deepcopy(scripted), tandem.jit.ScriptModule)
+    x = tandem.ones(2, 3)
+    assert isinstance(tandem.jit.trace(model, x), tandem.jit.ScriptModule)
+    file = io.BytesIO()
+    for to in (tmp_path / "a.pt", file):
+        tandem.jit.save(scripted, to, _extra_files={"note": "kept"})
+        if to is file:
+            file.seek(0)
+        notes = {"note": "", "other": ""}
+        back = tandem.jit.load(to, _extra_files=notes)
+        assert isinstance(back, tandem.jit.ScriptModule) and type(back) is type(model)
+        assert notes == {"note": "kept", "other": ""}
+        assert tandem.equal(back.eval()(x), model.eval()(x)) and back(x).requires_grad
+
+
 def test_refused(model, tmp_path):
     x = tandem.ones(2, 3)
     with pytest.raises(tandem.DataReadError, match=r"test_jit.py:\d+"):
@@ -127,7 +146,7 @@ def test_refused(model, tmp_path):
     traced = tandem.jit.trace(model, x)
     with pytest.raises(ValueError, match=r"expected input to be float32 \[2, 3\], got float32 \[4, 3\]"):
         traced(tandem.ones(4, 3))
-    with pytest.raises(TypeError, match=r"expected what jit.trace .* gave, got Sequential, as jit.script .*: trace it"):
+    with pytest.raises(TypeError, match=r"expected what jit.trace, jit.script .* gave, got Sequential: trace it"):
         tandem.jit.save(model, tmp_path / "a.pt")
     for extra, message in (({"labels": 5}, "labels: expected a text, got int"), ({"a": b"\xff"}, "a is no text")):
         with pytest.raises((TypeError, ValueError), match=message):
