@@ -42,6 +42,8 @@ from tandem._histograms import *  # noqa: F403
 from tandem._in_place import *  # noqa: F403
 from tandem._layer_functions import *  # noqa: F403
 from tandem._legacy import *  # noqa: F403
+from tandem._legacy import BUILT as _BUILT
+from tandem._legacy import is_built as _is_built
 from tandem._loss_functions import *  # noqa: F403
 from tandem._low_rank import *  # noqa: F403
 from tandem._older_linalg import *  # noqa: F403
@@ -200,6 +202,8 @@ if _TYPE_CHECKING:
 
 
 def _later(name: str) -> _Any:
+    if name in _BUILT:
+        return _is_built(name)
     if name not in _LATER:
         return _missing.fail(_sys.modules[__name__], name)
     from importlib import import_module

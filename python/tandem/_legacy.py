@@ -380,3 +380,18 @@ def set_num_interop_threads(n: int) -> None:
     """
     if n <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
+
+
+# Older names of questions about backends.
+BUILT = {"has_cuda": "cuda.is_built", "has_mps": "mps.is_built", "has_cudnn": "cudnn.is_available"}
+BUILT["has_mkldnn"] = "mkldnn.is_available"
+
+
+def is_built(name: str) -> bool:
+    """What `tandem.has_cuda` and its like are."""
+    import tandem
+
+    backend, question = BUILT[name].split(".")
+    text = f"'{name}' is deprecated, please use 'torch.backends.{BUILT[name]}()'"
+    warnings.warn(text, stacklevel=4)
+    return bool(getattr(getattr(tandem.backends, backend), question)())

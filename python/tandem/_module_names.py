@@ -98,10 +98,13 @@ NAMES = {
 # Modules that are names to import, and little else (`ANSWERS`): what is written with a capital is a class.
 LACKING = {
     "_custom_ops": "custom_op impl impl_abstract impl_backward impl_save_for_backward",
+    "_decomp": "core_aten_decompositions get_decompositions register_decomposition",
     "_dynamo.testing": "AotEagerAndRecordGraphs CompileCounter CompileCounterWithBackend EagerAndRecordGraphs "
     "InductorAndRecordGraphs collect_results debug_dump debug_insert_nops dummy_fx_compile extract_graph "
     "make_test_cls_with_patches normalize_gm same standard_test",
     "_dynamo.utils": "CompileTimeInstructionCounter compile_times get_compilation_metrics same",
+    "_inductor": "aoti_compile_and_package aoti_load_package compile",
+    "_inductor.codecache": "FxGraphCache PyCodeCache",
     "_subclasses.fake_tensor": "FakeTensor FakeTensorMode unset_fake_temporarily",
     "_higher_order_ops.associative_scan": "associative_scan",
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "PowerSGDState batched_powerSGD_hook powerSGD_hook",

@@ -33,6 +33,7 @@ __all__ = [
     "save",
     "script",
     "script_if_tracing",
+    "set_fusion_strategy",
     "trace",
     "unused",
 ]
@@ -175,6 +176,24 @@ def interface(obj: T) -> T:
     'Layer'
     """
     return obj
+
+
+_fusion_strategy: list[tuple[str, int]] = [("STATIC", 2), ("DYNAMIC", 10)]
+
+
+def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """How often TorchScript may compile kernels, of a kind: accepted, and without effect. What was told before.
+
+    >>> import tandem
+    >>> tandem.jit.set_fusion_strategy([("DYNAMIC", 3)])
+    [('STATIC', 2), ('DYNAMIC', 10)]
+    """
+    for kind, _ in strategy:
+        if kind not in ("STATIC", "DYNAMIC"):
+            raise ValueError(f"FusionBehavior only supported 'STATIC' or 'DYNAMIC', got: {kind}")
+    before = _fusion_strategy[:]
+    _fusion_strategy[:] = [(kind, int(depth)) for kind, depth in strategy]
+    return before
 
 
 class Attribute:
@@ -374,7 +393,7 @@ globals().update(
     lacking_functions(
         __name__,
         "enable_onednn_fusion fork fuser last_executed_optimized_graph onednn_fusion_enabled "
-        "optimized_execution run_frozen_optimizations script_method set_fusion_strategy wait",
+        "optimized_execution run_frozen_optimizations script_method wait",
     )
 )
 ScriptFunction: Any = lacking_class("jit.ScriptFunction")

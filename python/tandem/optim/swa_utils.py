@@ -14,6 +14,7 @@ from tandem.nn.module import Module
 from tandem.optim._lr_base import LRScheduler, Rate, per_group
 from tandem.optim.optimizer import Optimizer
 from tandem.types import Device
+from tandem.utils._foreach_utils import _group_tensors_by_device_and_dtype as _group_tensors_by_device_and_dtype
 
 __all__ = [
     "SWALR",

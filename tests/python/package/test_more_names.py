@@ -25,7 +25,10 @@ from tandem.utils import weak
 IMPORTS = """
 from torch.futures import Future, collect_all, wait_all
 from torch.ao.quantization import QConfig, default_qconfig, get_default_qconfig, quantize_dynamic
+from torch._decomp import core_aten_decompositions
+from torch._inductor import codecache
 from torch.ao.quantization.quantize_fx import convert_fx, prepare_fx
+from torch.optim.swa_utils import _group_tensors_by_device_and_dtype
 from torch.ao.nn.quantized import FloatFunctional
 from torch.quantization import DeQuantStub, QuantStub
 from torch.fft import fft, rfft

@@ -76,3 +76,16 @@ def test_the_warning_shows_the_call_to_write():
             X.clone().add_(2, X)
     finally:
         tandem.set_warn_always(False)
+
+
+def test_what_is_built_in():
+    for name, question in (("has_cuda", tandem.backends.cuda.is_built), ("has_mps", tandem.backends.mps.is_built)):
+        with pytest.warns(UserWarning, match=f"'{name}' is deprecated, please use 'torch.backends"):
+            assert getattr(tandem, name) is question()
+
+
+def test_fusion_strategies_are_kept():
+    before = tandem.jit.set_fusion_strategy([("DYNAMIC", 3)])
+    assert tandem.jit.set_fusion_strategy(before) == [("DYNAMIC", 3)]
+    with pytest.raises(ValueError, match="got: NONE"):
+        tandem.jit.set_fusion_strategy([("NONE", 3)])
