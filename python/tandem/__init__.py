@@ -34,6 +34,7 @@ from tandem._functions import _check_index as _check_index
 from tandem._functions import _check_is_size as _check_is_size
 from tandem._functions import _check_not_implemented as _check_not_implemented
 from tandem._functions import _check_tensor_all as _check_tensor_all
+from tandem._functions import _check_tensor_all_with as _check_tensor_all_with
 from tandem._functions import _check_type as _check_type
 from tandem._functions import _check_value as _check_value
 from tandem._functions import _check_with as _check_with

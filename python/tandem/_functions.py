@@ -340,9 +340,14 @@ def _check_not_implemented(cond: Any, message: Callable[[], object] | None = Non
 
 def _check_tensor_all(cond: Any, message: Callable[[], object] | None = None) -> None:
     """As `_check`, of all elements of a bool tensor."""
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _check_tensor_all_with(error: type[Exception], cond: Any, message: Callable[[], object] | None = None) -> None:
+    """As `_check_tensor_all`, with another class of errors."""
     if not isinstance(cond, Tensor) or cond.dtype is not _C.bool:
         raise TypeError(f"cond must be a tensor of bools, but got {getattr(cond, 'dtype', type(cond))}")
-    _check_with(RuntimeError, bool(cond.all()), message)
+    _check_with(error, bool(cond.all()), message)
 
 
 def _check_is_size(i: int, message: Callable[[], object] | None = None, *, max: int | None = None) -> None:

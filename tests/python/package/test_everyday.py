@@ -213,6 +213,9 @@ def test_checks_of_a_program():
         tandem._check_tensor_all(tandem.tensor([True, False]), lambda: "why")
     with pytest.raises(TypeError):
         tandem._check_tensor_all(True)
+    tandem._check_tensor_all_with(ValueError, tandem.tensor([True]))
+    with pytest.raises(ValueError, match="why"):
+        tandem._check_tensor_all_with(ValueError, tandem.tensor([True, False]), lambda: "why")
     tandem._check_is_size(3, max=3)
     with pytest.raises(RuntimeError):
         tandem._check_is_size(-1)
