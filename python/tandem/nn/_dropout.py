@@ -45,7 +45,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """
     _check(p)
     out = tandem._C._nn.dropout(input, p, training)
-    return input.copy_(out) if inplace and training else out
+    return _finish(input, out, inplace and training and p > 0.0)
 
 
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -85,7 +85,7 @@ def _spatial(name: str, spatial: int, input: Tensor, p: float, training: bool, i
         )
     if input.dim() == spatial + 1:
         out = feature_dropout(input.unsqueeze(0), p, training).squeeze(0)
-        return _finish(input, out, inplace and training)
+        return _finish(input, out, inplace and training and p > 0.0)
     return feature_dropout(input, p, training, inplace)
 
 

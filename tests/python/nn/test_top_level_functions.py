@@ -258,6 +258,18 @@ def test_dropout(name):
             top(x[0, 0], 0.4, True)
 
 
+@pytest.mark.parametrize("name", ["dropout", "dropout1d", "alpha_dropout", "feature_alpha_dropout"])
+@pytest.mark.parametrize("shape", [(2, 3, 4), (3, 4)])
+def test_dropout_in_place_of_nothing_writes_nothing(name, shape):
+    x = tandem.randn(shape, requires_grad=True)
+    y = x.softmax(-1)
+    out = getattr(F, name)(y, 0.0, True, True)
+    assert y._version == 0 and out.equal(y)
+    (out * out).sum().backward()
+    getattr(F, name)(y, 0.5, False, True)
+    assert y._version == 0
+
+
 def test_native_dropout():
     x = values(50, 4)
     out, kept = tandem.native_dropout(x, 0.25, True)
