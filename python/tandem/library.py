@@ -100,9 +100,14 @@ class CustomOpDef:
             raise NotImplementedError(f"{self._qualname}: no function was registered for the CPU")
         if self._signature is not None:
             args, kwargs = self._bound(args, kwargs)
-        if not _C.is_grad_enabled() or not any(isinstance(x, _C.Tensor) and x.requires_grad for x in args):
+        if not _C.is_grad_enabled():
             return self._function(*args, **kwargs)
-        return self._call.apply(*args, **kwargs)
+        lists = _Lists(args)
+        flat = lists.flat(args)
+        if not any(isinstance(x, _C.Tensor) and x.requires_grad for x in flat):
+            return self._function(*args, **kwargs)
+        result = self._call.apply(*flat, _lists=lists, **kwargs)
+        return list(result) if lists.gave_list else result
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """All positional arguments, in order, and those that are keywords only; TypeError where they do not fit."""
@@ -117,23 +122,58 @@ class CustomOpDef:
         return bound.args, bound.kwargs
 
 
+class _Lists:
+    """Which arguments of a call are lists of tensors: `Function` knows tensors alone."""
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        self.counts = [len(a) if _is_list(a) else None for a in args]
+        self.any = any(count is not None for count in self.counts)
+        self.gave_list = False
+
+    def flat(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """One value an argument, with those of lists one by one; None for all of a list where it is None."""
+        if not self.any:
+            return tuple(values)
+        out: list[Any] = []
+        for value, count in zip(values, self.counts, strict=True):
+            out += [value] if count is None else [None] * count if value is None else list(value)
+        return tuple(out)
+
+    def nested(self, flat: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments as they were."""
+        if not self.any:
+            return tuple(flat)
+        rest = iter(flat)
+        return tuple(next(rest) if count is None else [next(rest) for _ in range(count)] for count in self.counts)
+
+
+def _is_list(a: Any) -> bool:
+    return isinstance(a, (list, tuple)) and len(a) > 0 and all(isinstance(x, _C.Tensor) or x is None for x in a)
+
+
 def _differentiable(op: CustomOpDef) -> type[Function]:
     """The Function that calls are where a gradient is wanted."""
 
     class Call(Function):
         @staticmethod
-        def forward(ctx: Any, *inputs: Any, **kwargs: Any) -> Any:
-            output = op._function(*inputs, **kwargs)  # type: ignore[misc]
+        def forward(ctx: Any, *inputs: Any, _lists: _Lists, **kwargs: Any) -> Any:
+            args = _lists.nested(inputs)
+            output = op._function(*args, **kwargs)  # type: ignore[misc]
             if op._setup is not None:
                 given = {"keyword_only_inputs": kwargs} if kwargs else {}
-                op._setup(ctx, inputs, output, **given)
-            return output
+                op._setup(ctx, args, output, **given)
+            ctx._lists = _lists
+            _lists.gave_list = isinstance(output, list)
+            return tuple(output) if _lists.gave_list else output
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
             if op._backward is None:
                 raise RuntimeError(f"{op._qualname}: no derivative was registered; use register_autograd")
-            return op._backward(ctx, *grads)
+            lists = ctx._lists
+            # A list is one result, with a list of gradients.
+            result = op._backward(ctx, list(grads)) if lists.gave_list else op._backward(ctx, *grads)
+            return lists.flat(result if isinstance(result, tuple) else (result,)) if lists.any else result
 
     return Call
 

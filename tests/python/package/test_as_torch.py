@@ -103,7 +103,7 @@ def test_what_is_shown_says_torch(tmp_path):
             "'rel' from 'torch.nn.functional'. Did you mean 'relu'?",
         ),
         ("import torch.flor", "ModuleNotFoundError", "No module named 'torch.flor'"),
-        ("import torch.utils.tensorboard", "ModuleNotFoundError", "'torch.utils.tensorboard'. Use the package tens"),
+        ("import torch.distributed.flor", "ModuleNotFoundError", "'torch.distributed.flor'. Use the collective"),
         ("import torch.ones", "ModuleNotFoundError", "No module named 'torch.ones': it is not a module"),
         ("import torch.nn.qat", "ModuleNotFoundError", "'torch.nn.qat'. Use modules in float16"),
     ],

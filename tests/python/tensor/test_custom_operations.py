@@ -54,3 +54,26 @@ def test_operations_may_change_what_they_say():
     assert tandem.library.opcheck(op, (tandem.ones(2),), {"y": tandem.ones(2)}, test_utils="test_schema")
     with pytest.raises(ValueError, match="there is no test"):
         tandem.library.opcheck(op, (), test_utils="test_nothing")
+
+
+def test_lists_of_tensors_have_derivatives():
+    @tandem.library.custom_op("tests::scaled_parts", mutates_args=())
+    def scaled_parts(parts: list[tandem.Tensor], factor: float, shift: tandem.Tensor) -> list[tandem.Tensor]:
+        return [part * factor + shift for part in parts]
+
+    def backward(ctx, grads):
+        assert isinstance(grads, list) and len(grads) == 2
+        return [g * ctx.factor for g in grads], None, sum(grads)
+
+    def setup(ctx, inputs, output):
+        assert isinstance(inputs[0], list) and isinstance(output, list)
+        ctx.factor = inputs[1]
+
+    scaled_parts.register_autograd(backward, setup_context=setup)
+    a, b, shift = (tandem.tensor([x], requires_grad=True) for x in (1.0, 2.0, 3.0))
+    first, second = parts = scaled_parts([a, b], 4.0, shift)
+    assert isinstance(parts, list) and first.item() == 7 and second.item() == 11
+    grads = tandem.autograd.grad(first + 10 * second, [a, b, shift])
+    assert [g.item() for g in grads] == [4, 40, 11]
+    (alone,) = tandem.autograd.grad(sum(scaled_parts([a.detach(), b], 4.0, shift.detach())), [b])
+    assert alone.item() == 4
