@@ -3,7 +3,8 @@
 // A `Term` is a tensor whose dims have labels, numbers below 64. `contract` joins two terms: labels that nothing else
 // needs and one of them has are summed first; then those both have are either kept (a batch dim) or summed over, and
 // the rest belongs to the left or to the right. That is one batched matrix product, whose operands are views wherever
-// strides allow: the dims of a group are merged in the order in which they lie in memory. Which pair is joined next
+// strides allow: the dims of a group are merged in the order in which they lie in memory, or, of the last product, in
+// which they are wanted. Which pair is joined next
 // follows from the sizes alone, so every mode makes the same products.
 #include <algorithm>
 #include <array>
@@ -112,8 +113,9 @@ Labels joined(std::initializer_list<const Labels*> groups) {
   return all;
 }
 
-/// The sum of products of a and b over every label that is not in `kept`. `last` is the label wanted last, or -1.
-Term contract(Term a, Term b, Mask kept, std::int64_t last) {
+/// The sum of products of a and b over every label that is not in `kept`. If `output` is given, in which order its
+/// labels are wanted: those of a group are merged so, and their product lies so as far as its groups do.
+Term contract(Term a, Term b, Mask kept, const Labels* output) {
   // A size of 1 meets another size by broadcasting: that operand has the same value for all.
   Mask common = a.mask() & b.mask();
   Mask dropA = a.mask() & ~common & ~kept;
@@ -136,7 +138,7 @@ Term contract(Term a, Term b, Mask kept, std::int64_t last) {
     // what is summed.
     const bool dense = has(common, ordered(ownA != 0 ? a : b, ~(common & kept)).back());
     if (dense != (ownA != 0)) std::swap(a, b);
-  } else if (last >= 0 && has(ownA, last)) {
+  } else if (output != nullptr && !output->empty() && has(ownA, output->back())) {
     std::swap(a, b);
   }
 
@@ -144,12 +146,19 @@ Term contract(Term a, Term b, Mask kept, std::int64_t last) {
   for (const Term* x : {&a, &b})
     for (std::size_t d = 0; d < x->labels.size(); ++d) sizes[x->labels[d]] = x->t.shape()[d];
   const Term& larger = a.t.numel() >= b.t.numel() ? a : b;
-  Labels batch = ordered(larger, common & kept);
+  const auto wanted = [&](const Term& x, Mask m) {
+    if (output == nullptr) return ordered(x, m);
+    Labels found;
+    for (auto l : *output)
+      if (has(m, l)) found.push_back(l);
+    return found;
+  };
+  Labels batch = wanted(larger, common & kept);
   Labels summed = ordered(larger, common & ~kept);
-  Labels left = ordered(a, a.mask() & ~common);
-  Labels right = ordered(b, b.mask() & ~common);
+  Labels left = wanted(a, a.mask() & ~common);
+  Labels right = wanted(b, b.mask() & ~common);
   Labels outer = joined({&batch, &left, &right});
-  if (summed.empty()) return multiplied(a, b, outer);
+  if (summed.empty()) return multiplied(a, b, output != nullptr ? wanted(a, a.mask() | b.mask()) : outer);
   if (left.empty() && right.empty() && isFloating(a.t.dtype()) && !isHalf(a.t.dtype()) && a.t.dtype() == b.t.dtype()) {
     FusedScope fused(a.t);
     Term p = multiplied(a, b, joined({&batch, &summed}));
@@ -273,7 +282,7 @@ Term contractAll(std::vector<Term> terms, const Labels& output) {
     Mask kept = wanted;
     for (std::size_t k = 0; k < terms.size(); ++k)
       if (k != i && k != j) kept |= terms[k].mask();
-    Term made = contract(terms[i], terms[j], kept, terms.size() == 2 && !output.empty() ? output.back() : -1);
+    Term made = contract(terms[i], terms[j], kept, terms.size() == 2 ? &output : nullptr);
     terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(j));
     terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(i));
     terms.push_back(std::move(made));

@@ -216,6 +216,21 @@ def test_contractions_copy_nothing_that_strides_allow():
     assert tandem.counters()["bytes_allocated"] - before == y.numel() * 4
 
 
+def test_einsum_lays_a_result_out_as_it_is_wanted():
+    """Dims of one operand alone are merged in the order of the result, so that it can be viewed."""
+    for equation, a, b, strides in (
+        ("ab,cd->acbd", (2, 2), (3, 3), (18, 6, 3, 1)),
+        ("ij,kl->ikjl", (3, 4), (4, 5), (80, 20, 5, 1)),
+        ("ildsk,iokl->olsd", (4, 6, 2, 8, 3), (4, 5, 3, 6), (16, 80, 2, 1)),
+        ("ikj,kl->jil", (2, 3, 4), (3, 5), (10, 5, 1)),
+        ("abik,kj->baij", (2, 3, 4, 5), (5, 6), (48, 24, 6, 1)),
+    ):
+        x, y = tandem.randn(a, dtype=tandem.float64), tandem.randn(b, dtype=tandem.float64)
+        got = tandem.einsum(equation, x, y)
+        assert got.stride() == strides
+        np.testing.assert_allclose(got.numpy(), np.einsum(equation, x.numpy(), y.numpy()), atol=1e-12)
+
+
 def test_einsum_takes_the_cheap_order():
     n = 200
     a, c, v = tandem.randn(n, n), tandem.randn(n, n), tandem.randn(n)
