@@ -296,83 +296,101 @@ void writeView(const Tensor& base, const Tensor& view, PyObject* value) {
   ops::replace(view, v);
 }
 
+/// What the classes of `args` say that the access is, or else `access`. Classes of objects that are no tensors are
+/// asked where that fails.
+template <class Access>
+PyObject* askedOr(const char* name, PyObject* self, std::initializer_list<PyObject*> args, Access access) {
+  const Call call{self, args.begin(), static_cast<Py_ssize_t>(args.size()), nullptr};
+  auto* owner = reinterpret_cast<PyObject*>(tensorType);
+  if (overridesMayAct()) [[unlikely]]
+    if (auto answer = askClasses(owner, name, call)) return *answer;
+  try {
+    return access(tensorOf(self));
+  } catch (const std::exception&) {
+    if (overridesOff == 0)
+      if (auto answer = askClasses(owner, name, call, true)) return *answer;
+    throw;
+  }
+}
+
+PyObject* getItem(const Tensor& t, PyObject* index) {
+  std::optional<DeviceScope> there;
+  if (otherDevices) [[unlikely]]
+    there.emplace(t.device());
+  if (PyLong_CheckExact(index) && t.dim() > 0) {
+    std::int64_t i = indexOf(index);
+    std::int64_t n = t.shape()[0];
+    if (i < -n || i >= n) fail<IndexError>("index ", i, " is out of bounds for dimension 0 with size ", n);
+    return wrap(ops::select(t, 0, i));
+  }
+  Resolver r(t);
+  r.resolve(index);
+  if (r.anyTensor()) return wrap(r.read());
+  // `x[...]` is a tensor of its own.
+  return wrap(r.view() == t ? ops::alias(t) : r.view());
+}
+
+void setItem(const Tensor& t, PyObject* index, PyObject* value) {
+  std::optional<DeviceScope> there;
+  if (otherDevices) [[unlikely]]
+    there.emplace(t.device());
+  // A bool alone is no mask: all of the tensor, or nothing.
+  if (index == Py_False) return;
+  if (index == Py_True) {
+    writeView(t, ops::unsqueeze(t, 0), value);
+    return;
+  }
+  Resolver r(t);
+  r.resolve(index);
+  if (!r.anyTensor()) {
+    writeView(t, r.view(), value);
+    return;
+  }
+  bool single = isNumber(value) || (isTensor(value) && tensorOf(value).numel() == 1);
+  if (r.onlyMask() && single) {
+    r.needBool("masked_fill_");
+    const Tensor& view = r.view();
+    Tensor mask = r.maskOfView();
+    Tensor held;
+    Operand filling = isTensor(value) || view.dtype() == DType::Bool ? Operand() : numberFor(view, value);
+    if (isTensor(value))
+      held = ops::reshape(ops::to(tensorOf(value), view.dtype()), Dims{});
+    else if (view.dtype() == DType::Bool)
+      held = ops::full(Dims{}, scalarOf(value), DType::Bool);
+    if (held.defined()) filling = held;
+    if (ops::repeatsElements(view))
+      ops::assignRepeated("masked_fill", view, ops::where(mask, filling, view), Repeats::Warned);
+    else
+      applyInto(view, OpCode::where, {mask, filling, view});
+    return;
+  }
+  if (isTensor(value)) {
+    refuseOverlap("index_put_", t, tensorOf(value));
+    if (tensorOf(value).dtype() != t.dtype())
+      fail("Index put requires the source and destination dtypes match, got ", dtypeClassName(t.dtype()),
+           " for the destination and ", dtypeClassName(tensorOf(value).dtype()), " for the source.");
+    r.write(tensorOf(value));
+  } else if (isNumber(value)) {
+    r.write(ops::full(Dims{}, numberFor(t, value).scalar(), t.dtype()));
+  } else {
+    r.write(makeTensor(value, t.dtype()));
+  }
+}
+
 }  // namespace
 
 PyObject* tensorGetItem(PyObject* self, PyObject* index) {
-  return guarded([&]() -> PyObject* {
-    if (overridesMayAct()) [[unlikely]]
-      if (auto answer = askClasses("__getitem__", self, index)) return *answer;
-    const Tensor& t = tensorOf(self);
-    std::optional<DeviceScope> there;
-    if (otherDevices) [[unlikely]]
-      there.emplace(t.device());
-    if (PyLong_CheckExact(index) && t.dim() > 0) {
-      std::int64_t i = indexOf(index);
-      std::int64_t n = t.shape()[0];
-      if (i < -n || i >= n) fail<IndexError>("index ", i, " is out of bounds for dimension 0 with size ", n);
-      return wrap(ops::select(t, 0, i));
-    }
-    Resolver r(t);
-    r.resolve(index);
-    if (r.anyTensor()) return wrap(r.read());
-    // `x[...]` is a tensor of its own.
-    return wrap(r.view() == t ? ops::alias(t) : r.view());
-  });
+  return guarded(
+      [&] { return askedOr("__getitem__", self, {index}, [&](const Tensor& t) { return getItem(t, index); }); });
 }
 
 int tensorSetItem(PyObject* self, PyObject* index, PyObject* value) {
   return guardedInt([&] {
     if (value == nullptr) fail<TypeError>("Tensor does not support deleting items");
-    if (overridesMayAct()) [[unlikely]] {
-      PyObject* const args[] = {index, value};
-      auto answer = askClasses(reinterpret_cast<PyObject*>(tensorType), "__setitem__", Call{self, args, 2, nullptr});
-      if (answer) return PyRef(*answer), 0;
-    }
-    const Tensor& t = tensorOf(self);
-    std::optional<DeviceScope> there;
-    if (otherDevices) [[unlikely]]
-      there.emplace(t.device());
-    // A bool alone is no mask: all of the tensor, or nothing.
-    if (index == Py_False) return 0;
-    if (index == Py_True) {
-      writeView(t, ops::unsqueeze(t, 0), value);
-      return 0;
-    }
-    Resolver r(t);
-    r.resolve(index);
-    if (!r.anyTensor()) {
-      writeView(t, r.view(), value);
-      return 0;
-    }
-    bool single = isNumber(value) || (isTensor(value) && tensorOf(value).numel() == 1);
-    if (r.onlyMask() && single) {
-      r.needBool("masked_fill_");
-      const Tensor& view = r.view();
-      Tensor mask = r.maskOfView();
-      Tensor held;
-      Operand filling = isTensor(value) || view.dtype() == DType::Bool ? Operand() : numberFor(view, value);
-      if (isTensor(value))
-        held = ops::reshape(ops::to(tensorOf(value), view.dtype()), Dims{});
-      else if (view.dtype() == DType::Bool)
-        held = ops::full(Dims{}, scalarOf(value), DType::Bool);
-      if (held.defined()) filling = held;
-      if (ops::repeatsElements(view))
-        ops::assignRepeated("masked_fill", view, ops::where(mask, filling, view), Repeats::Warned);
-      else
-        applyInto(view, OpCode::where, {mask, filling, view});
-      return 0;
-    }
-    if (isTensor(value)) {
-      refuseOverlap("index_put_", t, tensorOf(value));
-      if (tensorOf(value).dtype() != t.dtype())
-        fail("Index put requires the source and destination dtypes match, got ", dtypeClassName(t.dtype()),
-             " for the destination and ", dtypeClassName(tensorOf(value).dtype()), " for the source.");
-      r.write(tensorOf(value));
-    } else if (isNumber(value)) {
-      r.write(ops::full(Dims{}, numberFor(t, value).scalar(), t.dtype()));
-    } else {
-      r.write(makeTensor(value, t.dtype()));
-    }
+    PyRef answer(askedOr("__setitem__", self, {index, value}, [&](const Tensor& t) {
+      setItem(t, index, value);
+      return Py_NewRef(Py_None);
+    }));
     return 0;
   });
 }

@@ -149,6 +149,11 @@ def test_other_objects_may_answer():
     assert tandem.cat([X, Duck()]) == ("cat", (Duck,), 1, None)
     assert (X + Duck())[0] == "add" and (Duck() + X)[0] == "add" and (X @ Duck())[0] == "matmul"
     assert X.add(Duck())[0] == "add" and F.linear(X, Duck())[0] == "linear"
+    assert X[Duck()] == X[0, Duck()] == X[[Duck()]] == ("__getitem__", (Duck,), 2, None)
+    before = X.clone()
+    X[Duck()] = 1
+    X[0] = Duck()
+    assert tandem.equal(X, before)
 
 
 def test_classes_can_be_left_out():
