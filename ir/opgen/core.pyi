@@ -76,6 +76,11 @@ cdouble: dtype
 uint16: dtype
 uint32: dtype
 uint64: dtype
+quint8: dtype
+qint8: dtype
+qint32: dtype
+quint4x2: dtype
+quint2x4: dtype
 float8_e4m3fn: dtype
 float8_e5m2: dtype
 float8_e4m3fnuz: dtype

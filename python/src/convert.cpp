@@ -50,7 +50,9 @@ constexpr Named kNamed[] = {
     {"uint32", nullptr, 4, false, false, false},        {"uint64", nullptr, 8, false, false, false},
     {"float8_e4m3fn", nullptr, 1, true, false, true},   {"float8_e5m2", nullptr, 1, true, false, true},
     {"float8_e4m3fnuz", nullptr, 1, true, false, true}, {"float8_e5m2fnuz", nullptr, 1, true, false, true},
-    {"float8_e8m0fnu", nullptr, 1, true, false, false},
+    {"float8_e8m0fnu", nullptr, 1, true, false, false}, {"quint8", nullptr, 1, false, false, false},
+    {"qint8", nullptr, 1, false, false, true},          {"qint32", nullptr, 4, false, false, true},
+    {"quint4x2", nullptr, 1, false, false, false},      {"quint2x4", nullptr, 1, false, false, false},
 };
 
 struct DTypeObject {

@@ -508,6 +508,11 @@ NAMED = {
     "float8_e4m3fnuz": (1, True, False, True),
     "float8_e5m2fnuz": (1, True, False, True),
     "float8_e8m0fnu": (1, True, False, False),
+    "quint8": (1, False, False, False),
+    "qint8": (1, False, False, True),
+    "qint32": (4, False, False, True),
+    "quint4x2": (1, False, False, False),
+    "quint2x4": (1, False, False, False),
 }
 
 
