@@ -47,7 +47,7 @@ std::vector<Held> entriesOf(PyObject* dict) {
   std::vector<Held> entries;
   PyObject* k = nullptr;
   PyObject* v = nullptr;
-  if (!PyODict_CheckExact(dict)) {
+  if (!PyODict_Check(dict)) {
     for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &k, &v) != 0;) {
       entries.emplace_back(k);
       entries.emplace_back(v);
@@ -341,7 +341,7 @@ bool GuardSet::ListGuard::setHolds() const {
 }
 
 bool GuardSet::ListGuard::dictHolds() {
-  if (PyODict_CheckExact(list)) {
+  if (PyODict_Check(list)) {
     // Its order may change without its version.
     const std::vector<Held> now = entriesOf(list);
     return std::equal(items.begin(), items.end(), now.begin(), now.end(),

@@ -128,6 +128,7 @@ class Observer {
 
   void makeFresh(PyObject* o) { fresh_.insert(o); }
   /// `len(o)` is asked.
+  bool readsAsDict(PyObject* o, std::initializer_list<const char*> names);
   void length(PyObject* o);
   /// How many items it holds is read.
   void sizeOf(PyObject* o);

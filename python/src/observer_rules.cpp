@@ -119,6 +119,20 @@ void Observer::value(PyObject* v) {
   if (isTensor(v) && !fresh(v)) guards_.tensor(v);
 }
 
+/// Is it a dict, or one of a class whose special methods of these names are a dict's?
+bool Observer::readsAsDict(PyObject* o, std::initializer_list<const char*> names) {
+  if (isDict(o)) return true;
+  if (!PyDict_Check(o) || !isDerivedValue(o)) return false;
+  for (const char* name : names) {
+    const PyRef key(interned(name));
+    PyObject* found = _PyType_Lookup(Py_TYPE(o), key.get());
+    if (found != _PyType_Lookup(&PyDict_Type, key.get()) && found != _PyType_Lookup(&PyODict_Type, key.get()))
+      return false;
+  }
+  readType(o);
+  return true;
+}
+
 void Observer::sizeOf(PyObject* o) {
   if (fresh(o) || covered(o)) return;
   if (appended_.contains(o)) return refuse("a list is read that was added to");
@@ -129,7 +143,7 @@ void Observer::sizeOf(PyObject* o) {
 
 void Observer::length(PyObject* o) {
   if (isTensor(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o)) return;
-  if (PyList_CheckExact(o) || isTuple(o) || isDict(o) || isDictView(o) || isSet(o)) return sizeOf(o);
+  if (PyList_CheckExact(o) || isTuple(o) || isDictView(o) || isSet(o) || readsAsDict(o, {"__len__"})) return sizeOf(o);
   if (!special(o, "__len__")) refuse("len of an object of type " + typeName(o));
 }
 
@@ -158,7 +172,7 @@ void Observer::iterate(PyObject* o) {
   if (isTuple(o) && !guards_.names(o)) return;
   if (appended_.contains(o)) return refuse("a list is read that was added to");
   if (PyList_CheckExact(o) || isTuple(o)) return items(o);
-  if (isDict(o)) {
+  if (readsAsDict(o, {"__iter__", "__getitem__"})) {
     auto owner = ownerOf_.find(o);
     auto accepts = [&](PyObject* key, PyObject* item) {
       if (isLent(o, key)) return Accepts::Anything;
@@ -214,7 +228,7 @@ void Observer::subscript(PyObject* container, PyObject* key) {
     operand(container);
     return operand(key);
   }
-  if (isDict(container)) return dictItem(container, key);
+  if (readsAsDict(container, {"__getitem__", "__missing__"})) return dictItem(container, key);
   if (PyUnicode_CheckExact(container) || PyBytes_CheckExact(container) || PyRange_Check(container) || isSize(container))
     return index(key);
   if (PyList_CheckExact(container) || isTuple(container)) {
@@ -282,8 +296,8 @@ void Observer::compared(PyObject* o, int depth) {
 void Observer::contains(PyObject* container, PyObject* item) {
   guardNumber(item);
   use(item);
-  if (isDict(container)) return dictItem(container, item, true);
-  if (PyUnicode_CheckExact(container)) return;
+  if (readsAsDict(container, {"__contains__"})) return dictItem(container, item, true);
+  if (PyUnicode_CheckExact(container) || (isSize(container) && isConstant(item))) return;
   if (PyList_CheckExact(container) || isTuple(container) || isSet(container) || isDictView(container)) {
     iterate(container);
     if (isSet(container) || Py_TYPE(container) == &PyDictKeys_Type || Py_TYPE(container) == &PyODictKeys_Type)

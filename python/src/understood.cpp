@@ -148,7 +148,7 @@ constexpr Named kOwnMethods[] = {
     {"size stride dim ndimension numel nelement element_size is_floating_point is_complex is_signed is_contiguous "
      "is_conj is_neg is_same_size get_device",
      {operation, true}},
-    {"contiguous clone to float double half bfloat16 int long short char byte bool type_as cpu cuda new_empty "
+    {"contiguous clone to type float double half bfloat16 int long short char byte bool type_as cpu cuda new_empty "
      "new_zeros "
      "new_ones new_full new_tensor new copy_ fill_ zero_ masked_select nonzero float_power_ detach "
      "backward item tolist is_nonzero equal allclose resolve_conj resolve_neg conj random_ uniform_ "

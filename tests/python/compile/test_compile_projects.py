@@ -336,6 +336,80 @@ def dicts_indexed_by_place():
     return body, lambda i: None
 
 
+class Settings(collections.OrderedDict):
+    """What a model was made with, as items and as attributes."""
+
+    def __init__(self, **values):
+        super().__init__(**values)
+        for name, value in self.items():
+            setattr(self, name, value)
+
+
+class Doubled(dict):
+    """Values that are computed when they are read."""
+
+    def __init__(self, factor, **values):
+        super().__init__(**values)
+        self.factor = factor
+
+    def __iter__(self):
+        return iter(sorted(super().keys(), reverse=True))
+
+    def __getitem__(self, key):
+        return super().__getitem__(key) * self.factor
+
+
+def dicts_of_classes_are_read():
+    settings, doubled = Settings(scale=2.0, shift=3.0), Doubled(2.0, a=1.0, b=5.0)
+
+    def body(x):
+        parts = [x * v if k == "scale" else x + v for k, v in settings.items()]
+        y = x * settings["scale"] * len(settings) * (1 if "shift" in settings else 2)
+        return parts, y * dict(settings)["shift"], [x * doubled[k] for k in doubled]
+
+    def before(i):
+        if i == 2:
+            settings.move_to_end("scale")
+        if i == 3:
+            settings["scale"] = 7.0
+        if i == 4:
+            doubled.factor = 3.0
+        if i == 5:
+            del settings["shift"]
+            settings["shift"] = 1.0
+            dict.__setitem__(doubled, "c", 4.0)
+
+    return body, before
+
+
+def classes_change_how_they_are_read():
+    class Table(dict):
+        pass
+
+    held = Table(a=1.0, b=2.0)
+
+    def body(x):
+        return [x * held[k] for k in held], len(held), "a" in held
+
+    def before(i):
+        if i == 2:
+            Table.__getitem__ = lambda self, key: 9.0
+        if i == 3:
+            Table.__iter__ = lambda self: iter(["b"])
+        if i == 4:
+            Table.__len__ = lambda self: 7
+        if i == 5:
+            Table.__contains__ = lambda self, key: False
+
+    return body, before
+
+
+def types_and_sizes_are_asked():
+    return lambda x: x.type(tandem.float64) * (3 if x.type() == "tandem.FloatTensor" else 5) * (2 in x.shape), (
+        lambda i: None
+    )
+
+
 def names_that_are_absent():
     functional = nn.functional
 
@@ -395,6 +469,9 @@ CASES = {
     variable_for_a_while: 2,
     results_are_dicts: 1,
     dicts_indexed_by_place: 1,
+    dicts_of_classes_are_read: 5,
+    classes_change_how_they_are_read: 5,
+    types_and_sizes_are_asked: 1,
     names_that_are_absent: None,
     registry: 3,
     names_of_code: 2,
