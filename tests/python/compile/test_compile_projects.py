@@ -118,7 +118,7 @@ def methods_whose_results_are_kept():
         def __init__(self, scale):
             self.scale = scale
 
-        @functools.lru_cache
+        @functools.lru_cache  # noqa: B019
         def of(self, n):
             return self.scale * n
 
