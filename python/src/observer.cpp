@@ -123,6 +123,7 @@ int Observer::trace(PyObject* self, PyFrameObject* frame, int what, PyObject*) {
   PyErr_Fetch(&type, &value, &traceback);
   try {
     if (what == PyTrace_CALL) o->enter(frame);
+    if (what == PyTrace_RETURN && frame == o->asleep_) o->asleep_ = nullptr;
     if (what == PyTrace_OPCODE) o->step(frame);
     if (what == PyTrace_EXCEPTION || what == PyTrace_RETURN) o->checkReported(frame, what == PyTrace_RETURN);
   } catch (const DataReadError&) {
@@ -151,6 +152,8 @@ void Observer::enter(PyFrameObject* frame) {
   pending_.erase(frame);
   PyRef held(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
   auto* c = reinterpret_cast<PyCodeObject*>(held.get());
+  if (c == std::exchange(unwatched_, nullptr)) asleep_ = frame;
+  if (asleep_ != nullptr) return reportInstructions(frame, false);
   if ((c->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE)) != 0)
     return refuse("a coroutine is entered");
   // The import system, asked for a module that is there: what it finds is guarded where it is asked (importName).

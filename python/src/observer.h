@@ -128,6 +128,7 @@ class Observer {
 
   void makeFresh(PyObject* o) { fresh_.insert(o); }
   /// `len(o)` is asked.
+  /// Is it a dict, or one of a class whose special methods of these names are a dict's?
   bool readsAsDict(PyObject* o, std::initializer_list<const char*> names);
   void length(PyObject* o);
   /// How many items it holds is read.
@@ -205,6 +206,8 @@ class Observer {
   void noteWarning(const std::string& text) { warnings_.push_back(text); }
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
   /// A function of C is called that runs no code and only says what is somewhere: later calls ask it again.
+  /// Is it `inspect.signature` of a function in Python? All of what that reads is guarded, and its code not watched.
+  bool asksSignature(PyObject* callable, PyObject* const* args, Py_ssize_t n);
   void repeats(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* names = nullptr);
   /// An argument of an operation of ours: tensors, plain values, lists of them.
   void operand(PyObject* o, int depth = 0);
@@ -368,6 +371,8 @@ class Observer {
   std::unordered_map<PyCodeObject*, Code> codes_;
   std::unordered_map<PyFrameObject*, int> reported_;  // the last instruction of each, or where it was entered
   PyTypeObject* beingMade_ = nullptr;                 // its `__init__` is about to be entered
+  PyCodeObject* unwatched_ = nullptr;                 // about to be entered; what it reads is guarded already
+  PyFrameObject* asleep_ = nullptr;                   // its frame: nothing is watched until that is left
 };
 
 /// The observer of this thread, if a function's body is being watched.
@@ -387,6 +392,10 @@ inline std::string nameText(PyObject* name) {
 
 /// A tuple, or a named one, whose items and length are the interpreter's.
 bool isTuple(PyObject* o);
+/// Dicts whose reading runs no Python code.
+bool isDict(PyObject* o);
+/// The dict that a `types.MappingProxyType` shows; any other object itself.
+PyObject* behindProxy(PyObject* o);
 /// Objects of C types that never change, or are only looked at by what is called with them.
 bool understoodObject(PyObject* o);
 /// Is it a function whose results `functools.lru_cache` keeps?

@@ -111,6 +111,35 @@ bool isDerivedValue(PyObject* o) {
   return (PyUnicode_Check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyDict_Check(o)) && isDerivedClass(Py_TYPE(o));
 }
 
+bool isDict(PyObject* o) {
+  static PyTypeObject* ordered = &PyODict_Type;
+  static auto* withDefault = [] {
+    PyRef module(PyImport_ImportModule("collections"));
+    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "defaultdict"));
+  }();
+  return PyDict_CheckExact(o) || Py_TYPE(o) == ordered || Py_TYPE(o) == withDefault;
+}
+PyObject* behindProxy(PyObject* o) {
+  struct Proxy {
+    PyObject_HEAD PyObject* mapping;
+  };
+  if (Py_TYPE(o) != &PyDictProxy_Type) return o;
+  PyObject* mapping = reinterpret_cast<Proxy*>(o)->mapping;
+  return isDict(mapping) ? mapping : o;
+}
+bool Observer::readsAsDict(PyObject* o, std::initializer_list<const char*> names) {
+  if (isDict(o)) return true;
+  if (!PyDict_Check(o) || !isDerivedValue(o)) return false;
+  for (const char* name : names) {
+    const PyRef key(interned(name));
+    PyObject* found = _PyType_Lookup(Py_TYPE(o), key.get());
+    if (found != _PyType_Lookup(&PyDict_Type, key.get()) && found != _PyType_Lookup(&PyODict_Type, key.get()))
+      return false;
+  }
+  readType(o);
+  return true;
+}
+
 void Observer::readType(PyObject* o) {
   if (!fresh(o)) guards_.classOf(o);
   guards_.type(Py_TYPE(o));
@@ -245,6 +274,33 @@ void Observer::through(PyObject* found, PyObject* o, PyObject* name) {
     return;  // `__get__` is entered
   }
   refuse("an attribute is read through a descriptor of type " + std::string(kind->tp_name));
+}
+
+bool Observer::asksSignature(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
+  static PyObject* inspect = interned("inspect");
+  static PyObject* annotations = interned("__annotations__");
+  static PyObject* const deciding[] = {interned("__wrapped__"),        interned("__signature__"),
+                                       interned("_partialmethod"),     interned("__partialmethod__"),
+                                       interned("__text_signature__"), annotations};
+  auto* f = reinterpret_cast<PyFunctionObject*>(callable);
+  if (n != 1 || keywords_ || f->func_module == nullptr || !PyUnicode_Check(f->func_module) ||
+      PyUnicode_Compare(f->func_module, inspect) != 0 ||
+      PyUnicode_CompareWithASCIIString(f->func_qualname, "signature") != 0)
+    return false;
+  PyObject* of = args[0];
+  while (PyMethod_Check(of)) of = PyMethod_GET_FUNCTION(of);
+  if (!PyFunction_Check(of)) return false;
+  PyObject* own = reinterpret_cast<PyFunctionObject*>(of)->func_dict;
+  for (PyObject* name : deciding)
+    if (own != nullptr && PyDict_GetItemWithError(own, name) != nullptr) return false;
+  // A dict of them is made when they are asked for.
+  const PyRef types(checked(PyObject_GetAttr(of, annotations)));
+  (void)call(callable, nullptr, 0);
+  (void)call(of, nullptr, 0);
+  for (PyObject* name : deciding) attribute(of, name);
+  iterate(types.get());
+  unwatched_ = reinterpret_cast<PyCodeObject*>(f->func_code);
+  return true;
 }
 
 }  // namespace tandem::python

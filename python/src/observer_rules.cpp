@@ -19,15 +19,6 @@ namespace {
 
 constexpr const char* kClassDecides = "what operations do is decided by the class ";
 
-/// Dicts whose reading runs no Python code.
-bool isDict(PyObject* o) {
-  static PyTypeObject* ordered = &PyODict_Type;
-  static auto* withDefault = [] {
-    PyRef module(PyImport_ImportModule("collections"));
-    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "defaultdict"));
-  }();
-  return PyDict_CheckExact(o) || Py_TYPE(o) == ordered || Py_TYPE(o) == withDefault;
-}
 /// What all views of dicts begin with; from 3.13 on the header that says so is internal.
 struct DictView {
   PyObject_HEAD PyObject* dict;
@@ -99,8 +90,9 @@ static PyObject* namesOf(std::initializer_list<const char*> names) {
 /// Attributes of tensors that say nothing of their elements and history.
 static bool saysDims(PyObject* name) {
   static PyObject* names =
-      namesOf({"shape", "dtype", "device", "layout", "ndim", "itemsize", "nbytes", "is_cuda", "is_cpu", "is_mps",
-               "is_meta", "is_sparse", "is_quantized", "is_nested", "__class__"});
+      namesOf({"shape",   "dtype",   "device",    "layout",    "ndim",          "itemsize",  "nbytes",   "is_cuda",
+               "is_cpu",  "is_mps",  "is_meta",   "is_sparse", "is_quantized",  "is_nested", "is_xpu",   "is_ipu",
+               "is_mtia", "is_maia", "is_vulkan", "is_mkldnn", "is_sparse_csr", "is_xla",    "__class__"});
   return PySet_Contains(names, name) == 1;
 }
 
@@ -119,20 +111,6 @@ void Observer::value(PyObject* v) {
   if (isTensor(v) && !fresh(v)) guards_.tensor(v);
 }
 
-/// Is it a dict, or one of a class whose special methods of these names are a dict's?
-bool Observer::readsAsDict(PyObject* o, std::initializer_list<const char*> names) {
-  if (isDict(o)) return true;
-  if (!PyDict_Check(o) || !isDerivedValue(o)) return false;
-  for (const char* name : names) {
-    const PyRef key(interned(name));
-    PyObject* found = _PyType_Lookup(Py_TYPE(o), key.get());
-    if (found != _PyType_Lookup(&PyDict_Type, key.get()) && found != _PyType_Lookup(&PyODict_Type, key.get()))
-      return false;
-  }
-  readType(o);
-  return true;
-}
-
 void Observer::sizeOf(PyObject* o) {
   if (fresh(o) || covered(o)) return;
   if (appended_.contains(o)) return refuse("a list is read that was added to");
@@ -142,6 +120,7 @@ void Observer::sizeOf(PyObject* o) {
 }
 
 void Observer::length(PyObject* o) {
+  o = behindProxy(o);
   if (isTensor(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o)) return;
   if (PyList_CheckExact(o) || isTuple(o) || isDictView(o) || isSet(o) || readsAsDict(o, {"__len__"})) return sizeOf(o);
   if (!special(o, "__len__")) refuse("len of an object of type " + typeName(o));
@@ -165,6 +144,7 @@ void Observer::items(PyObject* sequence, Py_ssize_t loaded) {
 
 void Observer::iterate(PyObject* o) {
   if (isTensor(o)) return use(o);
+  o = behindProxy(o);
   if (fresh(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o)) return;
   if (isDictView(o)) o = reinterpret_cast<DictView*>(o)->dict;
   if (fresh(o) || covered(o)) return;
@@ -195,6 +175,7 @@ void Observer::iterate(PyObject* o) {
 }
 
 void Observer::dictItem(PyObject* dict, PyObject* key, bool absent) {
+  dict = behindProxy(dict);
   guardNumber(key);
   hashes(key);
   if (isTensor(key) && covered(key)) hashesTensors(dict);
@@ -224,6 +205,7 @@ void Observer::dictItem(PyObject* dict, PyObject* key, bool absent) {
 }
 
 void Observer::subscript(PyObject* container, PyObject* key) {
+  container = behindProxy(container);
   if (isTensor(container)) {
     operand(container);
     return operand(key);
@@ -250,7 +232,8 @@ void Observer::truth(PyObject* o) {
   guardNumber(o);
   if (isTensor(o)) return operand(o);
   if (isConstant(o)) return;
-  if (PyList_CheckExact(o) || isTuple(o) || isDict(o) || isDictView(o) || isSet(o)) return sizeOf(o);
+  if (PyList_CheckExact(o) || isTuple(o) || isDictView(o) || isSet(o) || readsAsDict(o, {"__bool__", "__len__"}))
+    return sizeOf(o);
   if (isPythonClass(Py_TYPE(o)) || (isDerivedValue(o) && !PyDict_Check(o))) {
     readType(o);
     return;  // `__bool__` and `__len__` are Python's code, or the object is true
@@ -296,6 +279,7 @@ void Observer::compared(PyObject* o, int depth) {
 void Observer::contains(PyObject* container, PyObject* item) {
   guardNumber(item);
   use(item);
+  container = behindProxy(container);
   if (readsAsDict(container, {"__contains__"})) return dictItem(container, item, true);
   if (PyUnicode_CheckExact(container) || (isSize(container) && isConstant(item))) return;
   if (PyList_CheckExact(container) || isTuple(container) || isSet(container) || isDictView(container)) {
@@ -366,7 +350,8 @@ void Observer::attribute(PyObject* o, PyObject* name) {
   if (PyModule_Check(o)) return moduleAttribute(o, name);
   if (PyType_Check(o)) return typeAttribute(reinterpret_cast<PyTypeObject*>(o), name);
   if (isConstant(o) || isSize(o) || PyList_CheckExact(o) || PyTuple_CheckExact(o) || isDict(o) || isSet(o) ||
-      isDictView(o) || PyMethod_Check(o) || Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type) {
+      isDictView(o) || PyMethod_Check(o) || Py_TYPE(o) == &PyDictProxy_Type || Py_TYPE(o) == &PyMethodDescr_Type ||
+      Py_TYPE(o) == &PyWrapperDescr_Type) {
     if (PyFunction_Check(o) && fresh(o) && PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) {
       PyRef dict(PyObject_GenericGetDict(o, nullptr));
       if (dict) makeFresh(dict.get());
@@ -494,6 +479,7 @@ void Observer::operand(PyObject* o, int depth) {
 bool Observer::call(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
   bool makesFresh = false;
   if (PyFunction_Check(callable)) {
+    if (asksSignature(callable, args, n)) return true;
     auto* f = reinterpret_cast<PyFunctionObject*>(callable);
     if (!fresh(callable)) {
       guards_.function(callable);

@@ -84,6 +84,11 @@ constexpr Named kDict[] = {{"get", {givesItemOrNone}},
                            {"setdefault", {setsDefault}},
                            {"pop popitem clear __setitem__ __delitem__ move_to_end", {mutatesKey}},
                            {"fromkeys", {iteratesKeys, true}}};
+constexpr Named kProxy[] = {{"get", {givesItemOrNone}},
+                            {"__getitem__", {getsItem}},
+                            {"__contains__", {getsItemOrNone}},
+                            {"keys values items copy __reversed__", {firstIterates, true}},
+                            {"__len__ __iter__", {firstIterates}}};
 constexpr Named kSet[] = {{"add discard remove pop clear", {mutatesKey}},
                           {"update difference_update intersection_update symmetric_difference_update", {updates}},
                           {"union intersection difference symmetric_difference copy", {iteratesKeys, true}},
@@ -120,7 +125,7 @@ constexpr Named kOwnFunctions[] = {
     {"_warn _warn_once _keep_saved _instruction_above", {nothing, true}},
     {"_batch_in _batch_out _batch_axes _call_linear _differentiation_point _close_point _push_forward",
      {nothing, true}},
-    {"_backward _grad _optimizer_update _holds", {operation, true}},
+    {"_backward _grad _optimizer_update _holds _has_torch_function", {operation, true}},
     {"_vjp _linearize", {nothing, true}},
     {"_runtime_scalars", {nothing, true}},
     {"_lend", {lends}},
@@ -151,7 +156,8 @@ constexpr Named kOwnMethods[] = {
     {"contiguous clone to type float double half bfloat16 int long short char byte bool type_as cpu cuda new_empty "
      "new_zeros "
      "new_ones new_full new_tensor new copy_ fill_ zero_ masked_select nonzero float_power_ detach "
-     "backward item tolist is_nonzero equal allclose resolve_conj resolve_neg conj random_ uniform_ "
+     "backward item tolist is_nonzero equal allclose resolve_conj resolve_neg conj conj_physical conj_physical_ "
+     "dim_order histogram is_shared lu to_dense triangular_solve random_ uniform_ "
      "normal_ bernoulli_ exponential_ log_normal_ cauchy_ geometric_ resize_ resize_as_ __getitem__",
      {operation, true}},
     {"view", {views, true}},
@@ -288,10 +294,12 @@ bool rules::givesPlain(PyObject* f) {
 bool isCachedFunction(PyObject* o) { return Py_TYPE(o) == cachedType; }
 
 bool understoodObject(PyObject* o) {
+  // Python's classes, which are there after this module.
+  static const PyTypeObject* const formats[] = {typeNamed("tandem", "layout"), typeNamed("tandem", "memory_format")};
   const PyTypeObject* type = Py_TYPE(o);
   const std::string_view name = type->tp_name;
   return type == &PyContextVar_Type || type == partialType || type == itemGetterType || type == attributeGetterType ||
-         name == "tandem.layout" || name == "tandem.memory_format" || name == "tandem._C._FunctionHandle" ||
+         std::ranges::find(formats, type) != std::end(formats) || name == "tandem._C._FunctionHandle" ||
          name == "types.GenericAlias" || name == "tandem._C.LinearMap";
 }
 
@@ -394,6 +402,7 @@ void initUnderstood(PyObject* module) {
   addType(PyList_Type, kList);
   for (PyTypeObject* type : {&PyDict_Type, &PyODict_Type, typeNamed("collections", "defaultdict")})
     addType(*type, kDict);
+  addType(PyDictProxy_Type, kProxy);
   addType(PySet_Type, kSet);
   addType(PyFrozenSet_Type, kSet);
   addType(PyTuple_Type, kTuple);

@@ -47,6 +47,12 @@ def numel(input: Tensor) -> int:
     return input.numel()
 
 
+def _need_tensor(function: str, input: Any) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return input
+
+
 def is_floating_point(input: Tensor) -> bool:
     """Is the dtype of a tensor float16, bfloat16, float32 or float64?
 
@@ -54,7 +60,7 @@ def is_floating_point(input: Tensor) -> bool:
     >>> tandem.is_floating_point(tandem.tensor([1.0])), tandem.is_floating_point(tandem.tensor([1]))
     (True, False)
     """
-    return input.is_floating_point()
+    return _need_tensor("is_floating_point", input).is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
@@ -64,7 +70,7 @@ def is_complex(input: Tensor) -> bool:
     >>> tandem.is_complex(tandem.zeros(2))
     False
     """
-    return False
+    return _need_tensor("is_complex", input).is_complex()
 
 
 @overload
@@ -274,7 +280,7 @@ def real(input: Tensor) -> Tensor:
     >>> tandem.real(tandem.tensor([1.0, 2.0]))
     tensor([1., 2.])
     """
-    return input
+    return _need_tensor("real", input)
 
 
 def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:

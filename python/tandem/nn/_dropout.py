@@ -60,7 +60,7 @@ def feature_dropout(input: Tensor, p: float = 0.5, training: bool = False, inpla
         True
     """
     _check(p)
-    if not training or p == 0.0 or input.numel() == 0:
+    if input.numel() == 0 or not training or p == 0.0:
         return input
     if input.dim() < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")

@@ -9,6 +9,7 @@ import copy
 import dataclasses
 import enum
 import functools
+import inspect
 import pickle
 
 import pytest
@@ -410,6 +411,35 @@ def types_and_sizes_are_asked():
     )
 
 
+def signatures():
+    class Processor:
+        def __call__(self, x, scale=2.0, *, shift: float = 0.0):
+            return x * scale + shift
+
+    def other(x, extra=1.0):
+        return x
+
+    held = [Processor(), other]
+
+    def body(x):
+        names = set(inspect.signature(held[0].__call__).parameters.keys())
+        given = {k: 3.0 for k in ("scale", "extra", "shift") if k in names}
+        found = inspect.signature(held[1]).parameters
+        return held[0](x, **given) * len(found) * found["extra"].default, [*found], "extra" in found
+
+    def before(i):
+        if i == 2:
+            other.__defaults__ = (7.0,)
+        if i == 3:
+            held[1] = lambda x, extra=5.0, more=None: x
+        if i == 4:
+            Processor.__call__ = lambda self, x, scale=1.0: x * scale
+        if i == 5:
+            held[1].__signature__ = inspect.signature(lambda extra=9.0: 0)
+
+    return body, before
+
+
 def names_that_are_absent():
     functional = nn.functional
 
@@ -472,6 +502,7 @@ CASES = {
     dicts_of_classes_are_read: 5,
     classes_change_how_they_are_read: 5,
     types_and_sizes_are_asked: 1,
+    signatures: None,
     names_that_are_absent: None,
     registry: 3,
     names_of_code: 2,

@@ -16,6 +16,9 @@ b = tandem.tensor([True, False])
 
 ROWS = [
     # arguments
+    (lambda: tandem.real([1.0]), TypeError, r"real\(\): argument 'input' \(position 1\) must be Tensor, not list"),
+    (lambda: tandem.is_complex(1.0), TypeError, r"is_complex\(\): argument 'input' \(position 1\) must be Tensor"),
+    (lambda: tandem.is_floating_point(1.0), TypeError, r"is_floating_point\(\): argument 'input' .* must be Tensor"),
     (lambda: tandem.tanh("a"), TypeError, r"tanh\(\): argument 'input' \(position 1\) must be Tensor, not str"),
     (lambda: tandem.tanh(), TypeError, r'tanh\(\) missing 1 required positional arguments: "input"'),
     (lambda: tandem.tanh(x, foo=1), TypeError, r"tanh\(\) got an unexpected keyword argument 'foo'"),
