@@ -143,7 +143,7 @@ template <class T>
 }
 
 /// A panel of b: element j of row p at `data[p * step + j]`, `columns` of which are to be computed. It is packed, with
-/// a step of kColumns, unless rows of a lie in columns.
+/// a step of kColumns, where more than kFreeRows rows are taken at once that do not lie in columns.
 template <class T>
 struct Panel {
   const T* data;
@@ -454,7 +454,7 @@ void fewRows(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a,
 template <class V>
 constexpr std::int64_t kDirectRows = 2 * V::kRows;
 
-/// c of a product, element [i, j] at `c[i * down + j * beside]`, to which the first `from` elements of k are added.
+/// c of a product, element [i, j] at `c[i * down + j * beside]`, which has the sum of the first `from` terms.
 template <class V, class T = typename V::Scalar>
 [[gnu::noinline]] void productTo(const GemmTile<T>& t, std::int64_t down, std::int64_t beside, std::int64_t from,
                                  T* scratch) {
@@ -511,7 +511,8 @@ void gemmTile(const GemmTile<T>& t, T* scratch) {
   const auto& [m, n, k, a, b, c, ldc, panels, panelColumns, firstColumn] = t;
   const Matrix<T> rowsOfB{b.data, b.columnStride, b.rowStride}, columnsOfA{a.data, a.columnStride, a.rowStride};
   const auto few = [&](std::int64_t rows) { return panels == nullptr && rows > 1 && rows <= kVeryFew; };
-  if (few(m) && few(n) && k >= kBlockK) return productTo<V>(t, ldc, 1, fewTimesFew(t), scratch);
+  if (const std::int64_t done = few(m) && few(n) ? fewTimesFew(t) : 0; done > 0)
+    return productTo<V>(t, ldc, 1, done, scratch);
   if (few(m) && b.rowStride == 1) return fewRows(m, n, k, a, b, c, ldc, 1);
   if (few(n) && a.columnStride == 1) return fewRows<T>(n, m, k, rowsOfB, columnsOfA, c, 1, ldc);
   // The transposed product, if that is one of few rows and what they meet lies well.
