@@ -258,6 +258,20 @@ void getsAttribute(Observer& o, Args args, Py_ssize_t n) {
   if (n >= 2 && PyUnicode_Check(args[1])) return o.attribute(args[0], args[1]);
   o.refuse("getattr");
 }
+/// `object.__reduce_ex__`, by which `copy` makes another object of the attributes of one.
+void reducesToState(Observer& o, Args args, Py_ssize_t n) {
+  PyTypeObject* type = Py_TYPE(args[0]);
+  for (const char* name : {"__getstate__", "__reduce__", "__getnewargs__", "__getnewargs_ex__", "__slots__"}) {
+    const PyRef key(interned(name));
+    if (_PyType_Lookup(type, key.get()) != _PyType_Lookup(&PyBaseObject_Type, key.get()) || n != 2)
+      return o.refuse("a copy that its class decides");
+  }
+  if (!isPythonClass(type)) return o.refuse("a copy of an object of type " + std::string(type->tp_name));
+  static PyObject* dictName = interned("__dict__");
+  o.attribute(args[0], dictName);
+  const PyRef dict(checked(PyObject_GenericGetDict(args[0], nullptr)));
+  o.iterate(dict.get());
+}
 void givesAttribute(Observer& o, Args args, Py_ssize_t n) {
   o.loading([&] { getsAttribute(o, args, n); });
 }

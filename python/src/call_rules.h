@@ -83,6 +83,7 @@ void nothing(Observer& o, Args args, Py_ssize_t n);
 void length(Observer& o, Args args, Py_ssize_t n);
 void advances(Observer& o, Args args, Py_ssize_t n);
 void getsAttribute(Observer& o, Args args, Py_ssize_t n);
+void reducesToState(Observer& o, Args args, Py_ssize_t n);
 /// Likewise, and that is what the call gives.
 void givesAttribute(Observer& o, Args args, Py_ssize_t n);
 void setsAttribute(Observer& o, Args args, Py_ssize_t n);

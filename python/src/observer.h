@@ -394,6 +394,8 @@ inline std::string nameText(PyObject* name) {
 bool isTuple(PyObject* o);
 /// Dicts whose reading runs no Python code.
 bool isDict(PyObject* o);
+/// Is it a class of `enum` whose members, the same objects for ever, hash as its classes or C types do?
+bool isEnumeration(PyTypeObject* type);
 /// The dict that a `types.MappingProxyType` shows; any other object itself.
 PyObject* behindProxy(PyObject* o);
 /// Objects of C types that never change, or are only looked at by what is called with them.

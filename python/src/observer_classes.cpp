@@ -119,6 +119,17 @@ bool isDict(PyObject* o) {
   }();
   return PyDict_CheckExact(o) || Py_TYPE(o) == ordered || Py_TYPE(o) == withDefault;
 }
+bool isEnumeration(PyTypeObject* type) {
+  static PyObject* hash = interned("__hash__");
+  static const auto named = [](const char* name) {
+    const PyRef module(checked(PyImport_ImportModule("enum")));
+    return reinterpret_cast<PyTypeObject*>(checked(PyObject_GetAttrString(module.get(), name)));
+  };
+  static PyTypeObject *const meta = named("EnumMeta"), *const base = named("Enum");
+  if (PyType_IsSubtype(Py_TYPE(type), meta) == 0) return false;
+  PyObject* own = _PyType_Lookup(type, hash);
+  return own == _PyType_Lookup(base, hash) || (own != nullptr && Py_TYPE(own) == &PyWrapperDescr_Type);
+}
 PyObject* behindProxy(PyObject* o) {
   struct Proxy {
     PyObject_HEAD PyObject* mapping;

@@ -181,7 +181,7 @@ void Observer::dictItem(PyObject* dict, PyObject* key, bool absent) {
   if (isTensor(key) && covered(key)) hashesTensors(dict);
   if (fresh(dict) || covered(dict)) return;
   if (!isPlain(key) && !isTensor(key) && !isConstant(key) && Py_TYPE(key)->tp_hash != PyBaseObject_Type.tp_hash &&
-      !PyTuple_CheckExact(key))
+      !PyTuple_CheckExact(key) && !isEnumeration(Py_TYPE(key)))
     return refuse("a dict is asked for a key of type " + typeName(key));
   auto owner = ownerOf_.find(dict);
   PyObject* found = PyDict_GetItemWithError(dict, key);
@@ -559,7 +559,8 @@ bool Observer::callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n)
       return false;
   }
   const bool ofDicts = PyType_IsSubtype(type, &PyDict_Type) != 0 && type != &PyDict_Type && isDerivedClass(type);
-  if (!isPythonClass(type) && !ofDicts && (!exception || !specialsAreWatched(type))) {
+  const bool ofNumbers = isEnumeration(type) && isDerivedClass(type);
+  if (!isPythonClass(type) && !ofDicts && !ofNumbers && (!exception || !specialsAreWatched(type))) {
     refuse(std::string("a call of ") + type->tp_name);
     return false;
   }

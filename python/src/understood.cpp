@@ -425,6 +425,7 @@ void initUnderstood(PyObject* module) {
   static constexpr Named object[] = {{"__setattr__", {objectSetsAttribute, false, true}},
                                      {"__init__ __init_subclass__", {nothing}},
                                      {"__getattribute__", {getsAttribute}},
+                                     {"__reduce_ex__", {reducesToState}},
                                      {"__eq__ __ne__ __hash__", {asksIdentity}}};
   addType(PyBaseObject_Type, object);
   static constexpr Named dictSlots[] = {{"__setitem__ __delitem__", {mutatesKey}}};

@@ -4,6 +4,7 @@ comparison of a program run with `compile` and without."""
 from __future__ import annotations
 
 import collections
+import contextvars
 import os
 import random
 
@@ -112,3 +113,36 @@ class Box:
 
     def __init__(self, **values):
         self.__dict__.update(values)
+
+
+def shown(value):
+    """Types, values, items and attributes of what a call gives."""
+    if isinstance(value, tandem.Tensor):
+        return "tensor", value.tolist()
+    if isinstance(value, dict):
+        return type(value), [(k, shown(v)) for k, v in value.items()], [*getattr(value, "__dict__", {})]
+    if isinstance(value, (list, tuple)):
+        return type(value), [shown(v) for v in value]
+    return type(value), repr(value)
+
+
+def follows(make, most):
+    """Six calls of the body that `make` gives, beside what it gives to happen before call i, are eager's; the body runs
+    `most` times, if that is said."""
+
+    def told(compile):
+        def run():
+            body, before = make()
+            function = compile(body)
+            results = []
+            for i in range(6):
+                before(i)
+                results.append(shown(function(tandem.ones(2) * (i + 1))))
+            return results, getattr(function, "runs", None)
+
+        return contextvars.copy_context().run(run)
+
+    expected, _ = told(lambda f: f)
+    got, runs = told(tandem.compile)
+    assert got == expected
+    assert most in (None, runs) or CHECKED
