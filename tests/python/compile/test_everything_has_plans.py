@@ -63,6 +63,7 @@ CHANGE_ARGUMENTS = {
 OF_THE_PROCESS = {
     *("counters", "eval", "get_default_device", "get_num_threads", "get_rng_state", "initial_seed", "vmap", "compile"),
     *("is_warn_always_enabled", "load", "manual_seed", "save", "seed", "use_deterministic_algorithms", "export"),
+    *("autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "install_as_torch"),
 }
 # In a form that is rare: dims by lists, whose numbers are written into an equation.
 RARELY = {"einsum"}
