@@ -392,6 +392,8 @@ inline std::string nameText(PyObject* name) {
 
 /// A tuple, or a named one, whose items and length are the interpreter's.
 bool isTuple(PyObject* o);
+/// The class of this name in a module, which is imported.
+PyTypeObject* typeNamed(const char* module, const char* name);
 /// Dicts whose reading runs no Python code.
 bool isDict(PyObject* o);
 /// Is it a class of `enum` whose members, the same objects for ever, hash as its classes or C types do?

@@ -111,21 +111,17 @@ bool isDerivedValue(PyObject* o) {
   return (PyUnicode_Check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyDict_Check(o)) && isDerivedClass(Py_TYPE(o));
 }
 
+PyTypeObject* typeNamed(const char* module, const char* name) {
+  PyRef m(checked(PyImport_ImportModule(module)));
+  return reinterpret_cast<PyTypeObject*>(checked(PyObject_GetAttrString(m.get(), name)));
+}
 bool isDict(PyObject* o) {
-  static PyTypeObject* ordered = &PyODict_Type;
-  static auto* withDefault = [] {
-    PyRef module(PyImport_ImportModule("collections"));
-    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "defaultdict"));
-  }();
-  return PyDict_CheckExact(o) || Py_TYPE(o) == ordered || Py_TYPE(o) == withDefault;
+  static PyTypeObject* const withDefault = typeNamed("collections", "defaultdict");
+  return PyDict_CheckExact(o) || Py_TYPE(o) == &PyODict_Type || Py_TYPE(o) == withDefault;
 }
 bool isEnumeration(PyTypeObject* type) {
   static PyObject* hash = interned("__hash__");
-  static const auto named = [](const char* name) {
-    const PyRef module(checked(PyImport_ImportModule("enum")));
-    return reinterpret_cast<PyTypeObject*>(checked(PyObject_GetAttrString(module.get(), name)));
-  };
-  static PyTypeObject *const meta = named("EnumMeta"), *const base = named("Enum");
+  static PyTypeObject *const meta = typeNamed("enum", "EnumMeta"), *const base = typeNamed("enum", "Enum");
   if (PyType_IsSubtype(Py_TYPE(type), meta) == 0) return false;
   PyObject* own = _PyType_Lookup(type, hash);
   return own == _PyType_Lookup(base, hash) || (own != nullptr && Py_TYPE(own) == &PyWrapperDescr_Type);
@@ -298,6 +294,8 @@ bool Observer::asksSignature(PyObject* callable, PyObject* const* args, Py_ssize
       PyUnicode_Compare(f->func_module, inspect) != 0 ||
       PyUnicode_CompareWithASCIIString(f->func_qualname, "signature") != 0)
     return false;
+  const PyRef module(checked(PyImport_Import(inspect)));
+  if (PyDict_GetItemString(PyModule_GetDict(module.get()), "signature") != callable) return false;
   PyObject* of = args[0];
   while (PyMethod_Check(of)) of = PyMethod_GET_FUNCTION(of);
   if (!PyFunction_Check(of)) return false;

@@ -220,10 +220,6 @@ template <std::size_t n>
 void addType(PyTypeObject& type, const Named (&table)[n]) {
   add(reinterpret_cast<PyObject*>(&type), table);
 }
-PyTypeObject* typeNamed(const char* module, const char* name) {
-  PyRef m(checked(PyImport_ImportModule(module)));
-  return reinterpret_cast<PyTypeObject*>(checked(PyObject_GetAttrString(m.get(), name)));
-}
 
 /// Types whose call makes an object of its arguments.
 std::map<PyTypeObject*, Rule>& typeRules() {
