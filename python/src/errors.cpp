@@ -102,6 +102,27 @@ const char* fileOf(PyFrameObject* frame) {
 }
 std::string lineOf(PyFrameObject* frame) { return strcat(fileOf(frame), ":", PyFrame_GetLineNumber(frame)); }
 
+/// The instruction at which the Python function `depth` calls above the one that asks stands.
+PyObject* instructionAbove(PyObject*, PyObject* depth) {
+  return guarded([&]() -> PyObject* {
+    PyRef frame(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));
+    for (long left = PyLong_AsLong(depth); left > 0 && frame; --left)
+      frame = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.get()))));
+    const PyRef at(frame ? PyObject_GetAttrString(frame.get(), "f_lasti") : nullptr);
+    const PyRef code(frame ? PyObject_GetAttrString(frame.get(), "f_code") : nullptr);
+    const PyRef text(code ? PyObject_GetAttrString(code.get(), "co_code") : nullptr);
+    if (!at || !text) return PyErr_Occurred() != nullptr ? nullptr : PyLong_FromLong(-1);
+    const Py_ssize_t i = PyLong_AsSsize_t(at.get());
+    if (i < 0 || i >= PyBytes_GET_SIZE(text.get())) return PyLong_FromLong(-1);
+    return PyLong_FromLong(static_cast<unsigned char>(PyBytes_AS_STRING(text.get())[i]));
+  });
+}
+PyMethodDef functions[] = {
+    {"_instruction_above", instructionAbove, METH_O,
+     "(depth): the number of the instruction at which the caller's caller that far up stands, or -1."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 // The directory of the package, from the file of the extension module's parent; set once.
 std::string packageDirectory;
 }  // namespace
@@ -144,6 +165,7 @@ void initErrors(PyObject* module) {
   checked(PyModule_AddObjectRef(module, "_LinAlgError", linAlgType));
   checked(PyModule_AddObjectRef(module, "DataReadError", dataReadType));
   checked(PyModule_AddObjectRef(module, "InternalError", internalType));
+  checked(PyModule_AddFunctions(module, functions));
 }
 
 }  // namespace tandem::python

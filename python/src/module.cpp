@@ -73,22 +73,6 @@ PyObject* warnUserOnce(PyObject* module, PyObject* args) {
     return warnUser(module, args);
   });
 }
-/// The instruction at which the Python function `depth` calls above the one that asks stands.
-PyObject* instructionAbove(PyObject*, PyObject* depth) {
-  return tandem::python::guarded([&]() -> PyObject* {
-    using tandem::python::PyRef;
-    PyRef frame(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));
-    for (long left = PyLong_AsLong(depth); left > 0 && frame; --left)
-      frame = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.get()))));
-    const PyRef at(frame ? PyObject_GetAttrString(frame.get(), "f_lasti") : nullptr);
-    const PyRef code(frame ? PyObject_GetAttrString(frame.get(), "f_code") : nullptr);
-    const PyRef text(code ? PyObject_GetAttrString(code.get(), "co_code") : nullptr);
-    if (!at || !text) return PyErr_Occurred() != nullptr ? nullptr : PyLong_FromLong(-1);
-    const Py_ssize_t i = PyLong_AsSsize_t(at.get());
-    if (i < 0 || i >= PyBytes_GET_SIZE(text.get())) return PyLong_FromLong(-1);
-    return PyLong_FromLong(static_cast<unsigned char>(PyBytes_AS_STRING(text.get())[i]));
-  });
-}
 PyObject* warnAlways(PyObject*, PyObject* always) {
   tandem::warnsAlways = always == Py_True;
   Py_RETURN_NONE;
@@ -133,8 +117,6 @@ PyMODINIT_FUNC PyInit__C() {
         {"_warn", warnUser, METH_VARARGS,
          "(text, stacklevel): a UserWarning; compiled calls give it when they are traced."},
         {"_warn_once", warnUserOnce, METH_VARARGS, "(text, stacklevel): the same, for each text the first time alone."},
-        {"_instruction_above", instructionAbove, METH_O,
-         "(depth): the number of the instruction at which the caller's caller that far up stands, or -1."},
         {"_warn_later", warnLater, METH_O,
          "(body): (what body() gives, the texts of the warnings that operations gave meanwhile), which are not shown."},
         {"_set_warn_always", warnAlways, METH_O, "Shows what is said once every time."},

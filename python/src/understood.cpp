@@ -84,11 +84,6 @@ constexpr Named kDict[] = {{"get", {givesItemOrNone}},
                            {"setdefault", {setsDefault}},
                            {"pop popitem clear __setitem__ __delitem__ move_to_end", {mutatesKey}},
                            {"fromkeys", {iteratesKeys, true}}};
-constexpr Named kProxy[] = {{"get", {givesItemOrNone}},
-                            {"__getitem__", {getsItem}},
-                            {"__contains__", {getsItemOrNone}},
-                            {"keys values items copy __reversed__", {firstIterates, true}},
-                            {"__len__ __iter__", {firstIterates}}};
 constexpr Named kSet[] = {{"add discard remove pop clear", {mutatesKey}},
                           {"update difference_update intersection_update symmetric_difference_update", {updates}},
                           {"union intersection difference symmetric_difference copy", {iteratesKeys, true}},
@@ -203,7 +198,7 @@ void add(PyObject* holder, const Named (&table)[n]) {
       PyObject* from =
           PyType_Check(holder) ? dictOf(reinterpret_cast<PyTypeObject*>(holder)) : PyModule_GetDict(holder);
       PyObject* o = PyDict_GetItemString(from, name.c_str());
-      if (o == nullptr) continue;  // of another version of the interpreter
+      if (o == nullptr) continue;  // of another version of the interpreter, or of what may be changed
       if (const PyMethodDef* definition = definitionOf(o))
         methodRules()[definition] = row.rule;
       else
@@ -396,9 +391,8 @@ void initUnderstood(PyObject* module) {
   addModule("_abc", kAbstract);
   addType(PyContextVar_Type, kVariable);
   addType(PyList_Type, kList);
-  for (PyTypeObject* type : {&PyDict_Type, &PyODict_Type, typeNamed("collections", "defaultdict")})
+  for (PyTypeObject* type : {&PyDict_Type, &PyODict_Type, typeNamed("collections", "defaultdict"), &PyDictProxy_Type})
     addType(*type, kDict);
-  addType(PyDictProxy_Type, kProxy);
   addType(PySet_Type, kSet);
   addType(PyFrozenSet_Type, kSet);
   addType(PyTuple_Type, kTuple);

@@ -383,8 +383,12 @@ def set_num_interop_threads(n: int) -> None:
 
 
 # Older names of questions about backends.
-BUILT = {"has_cuda": "cuda.is_built", "has_mps": "mps.is_built", "has_cudnn": "cudnn.is_available"}
-BUILT["has_mkldnn"] = "mkldnn.is_available"
+BUILT = {
+    "has_cuda": "cuda.is_built",
+    "has_mps": "mps.is_built",
+    "has_cudnn": "cudnn.is_available",
+    "has_mkldnn": "mkldnn.is_available",
+}
 
 
 def is_built(name: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar, overload
 
+from tandem._files import replace_file
 from tandem._stand_in import fail, lacking_class, lacking_function, lacking_functions
 
 if TYPE_CHECKING:
@@ -349,7 +350,7 @@ SCRIPTED = b"tandem scripted module\n"
 def _write_scripted(m: Any, f: str | os.PathLike[str] | IO[bytes], extra_files: Any) -> None:
     data = SCRIPTED + pickle.dumps((m, dict(extra_files or {})))
     if isinstance(f, (str, os.PathLike)):
-        Path(f).write_bytes(data)
+        replace_file(f, lambda out: out.write(data))
     else:
         f.write(data)
 

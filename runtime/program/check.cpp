@@ -172,10 +172,9 @@ class PlanCheck {
     for (const BoundData& b : entry_.bounds) require(b.slot < plan_.slots.size(), "a bound of no number");
     for (std::size_t k = 0; k < plan_.slots.size(); ++k) {
       const ScalarSlot& s = plan_.slots[k];
-      const bool leaf = s.source <= Source::RngOffset;
       if (s.source == Source::Argument)
         require(s.a >= 0 && static_cast<std::size_t>(s.a) < entry_.numbers.size(), "a number that no call gives");
-      if (leaf) continue;
+      if (!s.isComputed()) continue;
       require(s.a >= 0 && static_cast<std::size_t>(s.a) < k, "a number made of one behind it");
       const bool ofOne = s.source == Source::Neg || s.source > Source::Mod;
       require((s.b >= 0 || ofOne) && (s.b < 0 || static_cast<std::size_t>(s.b) < k), "a number made of one behind it");

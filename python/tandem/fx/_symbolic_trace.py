@@ -15,7 +15,7 @@ import tandem
 from tandem.fx.graph import Graph
 from tandem.fx.graph_module import GraphModule
 from tandem.fx.node import Argument, map_aggregate
-from tandem.fx.proxy import Proxy, TracerBase, record_call
+from tandem.fx.proxy import TracerBase, proxies_in, record_call
 from tandem.nn import Module
 from tandem.overrides import TorchFunctionMode
 
@@ -55,18 +55,12 @@ def wrap(fn_or_name: T) -> T:
     return fn_or_name
 
 
-def _proxies_in(*a: Any) -> list[Proxy]:
-    found: list[Proxy] = []
-    map_aggregate(a, lambda x: found.append(x) if isinstance(x, Proxy) else None)
-    return found
-
-
 def _recording(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, whose calls with proxies are nodes."""
 
     @functools.wraps(function)
     def recorded(*args: Any, **kwargs: Any) -> Any:
-        proxies = _proxies_in(args, kwargs)
+        proxies = proxies_in(args, kwargs)
         if not proxies:
             return function(*args, **kwargs)
         return proxies[0].tracer.create_proxy("call_function", function, args, kwargs)
@@ -116,7 +110,7 @@ class _OfParameters(TorchFunctionMode):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         read = func.__self__.__name__ not in TENSOR_PROPERTIES if name == "__get__" else name in READS
-        if not read and not _proxies_in(args, kwargs):
+        if not read and not proxies_in(args, kwargs):
             held: list[Any] = []
             map_aggregate((args, kwargs), lambda a: held.append(a) if id(a) in self.tracer._held else None)
             if held:

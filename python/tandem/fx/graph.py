@@ -14,7 +14,7 @@ from typing import Any
 
 import tandem
 from tandem._stand_in import lacking_class
-from tandem.fx.node import Argument, Node, Target, home_of, map_arg
+from tandem.fx.node import Argument, Node, Target, home_of, map_aggregate, map_arg
 
 CodeGen = lacking_class("fx.graph.CodeGen")
 
@@ -327,8 +327,6 @@ class _Place:
 
 def _graph_of(rows: list[Any], tracer_cls: Any) -> Graph:
     """The graph of what `Graph.__reduce__` gives."""
-    from tandem.fx.node import map_aggregate
-
     graph = Graph(tracer_cls=tracer_cls)
     nodes: list[Node] = []
     for op, target, args, kwargs, name, type_expr in rows:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import itertools
 import linecache
+import operator
 from typing import Any
 
 import tandem
 from tandem._stand_in import lacking_class
 from tandem.fx.graph import Graph, PythonCode
+from tandem.fx.node import _get_qualified_name
 from tandem.nn import Module
 
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
@@ -50,18 +52,12 @@ def _assign_attr(from_obj: Any, to_module: Any, target: str) -> None:
 
 
 def _get_attr(model: Any, attr_name: str) -> Any:
-    for part in attr_name.split("."):
-        model = getattr(model, part)
-    return model
+    return operator.attrgetter(attr_name)(model)
 
 
 def reduce_graph_module(state: dict[str, Any], graph: Graph, class_name: str) -> GraphModule:
     """The module of what `GraphModule.__reduce__` gives."""
-    made = GraphModule.__new__(GraphModule)
-    made.__dict__.update(state)
-    made._name_class(class_name)
-    made.graph = graph
-    return made
+    return GraphModule.__new__(GraphModule)._filled(state, graph, class_name)
 
 
 class GraphModule(Module):
@@ -108,6 +104,17 @@ class GraphModule(Module):
 
     def _name_class(self, name: str) -> None:
         type(self).__name__ = type(self).__qualname__ = name
+
+    def _state(self) -> dict[str, Any]:
+        """What a copy needs beside the graph."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_graph", "_code")}
+
+    def _filled(self, state: dict[str, Any], graph: Graph, class_name: str) -> GraphModule:
+        """This module, which was made without a constructor."""
+        self.__dict__.update(state)
+        self._name_class(class_name)
+        self.graph = graph
+        return self
 
     @property
     def graph(self) -> Graph:
@@ -177,39 +184,26 @@ class GraphModule(Module):
     def print_readable(self, print_output: bool = True, **other: Any) -> str:
         """The code, as a class; printed too."""
         body = self._code.strip().replace("\n", "\n    ")
-        text = f"class {self._get_name()}({_name_of(Module)}):\n    {body}\n"
+        text = f"class {self._get_name()}({_get_qualified_name(Module)}):\n    {body}\n"
         if print_output:
             print(text)
         return text
 
     def __reduce__(self) -> Any:
-        state = {name: value for name, value in self.__dict__.items() if name not in ("_graph", "_code")}
-        return reduce_graph_module, (state, self._graph, type(self).__name__)
+        return reduce_graph_module, (self._state(), self._graph, type(self).__name__)
 
     def __deepcopy__(self, memo: Any) -> GraphModule:
-        state = {name: value for name, value in self.__dict__.items() if name not in ("_graph", "_code")}
-        made = type(self).__new__(type(self))
+        made: GraphModule = type(self).__new__(type(self))
         memo[id(self)] = made
-        made.__dict__.update(copy.deepcopy(state, memo))
-        made._name_class(type(self).__name__)
-        made.graph = copy.deepcopy(self._graph, memo)
-        return made
+        state = copy.deepcopy(self._state(), memo)
+        return made._filled(state, copy.deepcopy(self._graph, memo), type(self).__name__)
 
     def __copy__(self) -> GraphModule:
-        made = type(self).__new__(type(self))
-        state = {name: value for name, value in self.__dict__.items() if name not in ("_graph", "_code")}
-        made.__dict__.update({n: copy.copy(v) if n[0] == "_" else v for n, v in state.items()})
-        made._name_class(type(self).__name__)
-        made.graph = copy.deepcopy(self._graph)
-        return made
+        made: GraphModule = type(self).__new__(type(self))
+        state = {n: copy.copy(v) if n[0] == "_" else v for n, v in self._state().items()}
+        return made._filled(state, copy.deepcopy(self._graph), type(self).__name__)
 
     def __str__(self) -> str:
         return "\n".join(
             [super().__repr__(), self._code, "# To see more debug info, please use `graph_module.print_readable()`"]
         )
-
-
-def _name_of(cls: type) -> str:
-    from tandem.fx.node import _get_qualified_name
-
-    return _get_qualified_name(cls)

@@ -182,8 +182,7 @@ class Proxy:
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        found: list[Proxy] = []
-        map_aggregate((args, kwargs), lambda a: found.append(a) if isinstance(a, Proxy) else None)
+        found = proxies_in(args, kwargs)
         tracer = found[0].tracer
         if any(proxy.tracer is not tracer for proxy in found):
             raise AssertionError("Found multiple different tracers while trying to trace operations")
@@ -194,6 +193,13 @@ class Proxy:
     __neg__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __floordiv__ = __mod__ = None
     __getitem__: Any = None
     __hash__ = object.__hash__
+
+
+def proxies_in(*a: Any) -> list[Proxy]:
+    """The proxies in arguments, in order."""
+    found: list[Proxy] = []
+    map_aggregate(a, lambda x: found.append(x) if isinstance(x, Proxy) else None)
+    return found
 
 
 def record_call(tracer: TracerBase, func: Any, args: Any, kwargs: Any) -> Proxy:
