@@ -197,6 +197,35 @@ TEST(LibMatmul, BitsAreThoseOfTheDefinition) {
       }
 }
 
+/// Of a result that leaves the cache strips of rows are computed one after the other, from panels of all of k. Each row
+/// has the bits that it has in a small product.
+TEST(LibMatmul, RowsOfALargeResultAreThoseOfSmallOnes) {
+  std::mt19937 random(5);
+  const int before = numThreads();
+  const auto copyRows = [](const Array& from, std::int64_t first, Array& to, std::int64_t at, std::int64_t count) {
+    const std::int64_t width = from.view.shape[1];
+    for (std::int64_t i = 0; i < count * width; ++i) to.set(at * width + i, from.get(first * width + i));
+  };
+  for (auto [m, n, k] : {std::array{1030, 530, 300}, {9000, 60, 260}, {2200, 515, 600}})
+    for (DType t : {DType::Float32, DType::Float64}) {
+      const Array a = test::randomLayout(t, {m, k}, random), b = test::randomLayout(t, {k, n}, random);
+      Array expected(t, {m, n});
+      setNumThreads(1);
+      for (std::int64_t i = 0; i < m; i += 100) {
+        const std::int64_t rows = std::min<std::int64_t>(100, m - i);
+        Array some(t, {rows, k});
+        copyRows(a, i, some, 0, rows);
+        copyRows(matmul(some, b), 0, expected, i, rows);
+      }
+      for (int threads : {1, 2, 3}) {
+        setNumThreads(threads);
+        ASSERT_TRUE(test::sameBits(matmul(a, b), expected)) << m << " " << n << " " << k << " " << threads;
+        ASSERT_TRUE(test::sameBits(packedMatmul(a, b), expected)) << m << " " << n << " " << k << " " << threads;
+      }
+    }
+  setNumThreads(before);
+}
+
 /// A product in groups (gemm_groups.h), by its definition.
 Array productInGroups(const Array& a, const Array& b, std::int64_t m, std::int64_t n, std::int64_t k) {
   Array c(DType::Float32, {m, n});

@@ -22,11 +22,18 @@ constexpr std::int64_t kRowWork = std::int64_t{1} << 17;
 // Sides of tiles are multiples of these, where they are cut: whole register tiles.
 constexpr std::int64_t kRowStep = 12;
 constexpr std::int64_t kColumnStep = 64;
-// What an element of b takes to be packed, one of a to be brought near, and threads to meet once more, in
-// multiply-adds.
+// What an element of b takes to be packed, or to be read from panels that were packed before, one of a to be brought
+// near, and threads to meet once more, in multiply-adds.
 constexpr std::int64_t kPackWork = 12;
+constexpr std::int64_t kReadWork = 8;
 constexpr std::int64_t kPlaceWork = 16;
 constexpr std::int64_t kMeetWork = std::int64_t{3} << 19;
+// The part of a tile by which a thread that is held up is waited for, in the mean.
+constexpr std::int64_t kHeldUp = 32;
+// Results of more bytes leave the cache before the next block of k is added to them. Then panels of all of k, unless
+// they are longer than these, are packed first, and a strip of rows after the other meets them.
+constexpr std::int64_t kNearResult = std::int64_t{2} << 20;
+constexpr std::int64_t kLongPanels = 32 * kBlockK;
 // A long sum into a small result is cut along k, into at most kMaxPieces pieces of at least kPieceLength.
 constexpr std::int64_t kTinyWork = 8;  // what a row of a tiny product costs, in elements
 constexpr std::int64_t kSplitResult = 128 * 128;
@@ -125,10 +132,13 @@ struct Tiling {
       for (std::int64_t across = 1; across <= mostAcross; ++across) {
         const std::int64_t c = ceilDiv(ceilDiv(n, across), kColumnStep) * kColumnStep;
         const std::int64_t turns = ceilDiv(rowTiles * ceilDiv(n, c), threads);
-        const std::int64_t tile = r * (c + kPlaceWork) * k, panels = packed ? 0 : kPackWork * c * k;
-        // A thread that is held up is waited for by a tile at most: by an eighth of one, in the mean.
-        const auto time = [&](std::int64_t each) { return turns * each + each / 8; };
-        const std::int64_t own = time(tile + panels), before = time(tile) + kPackWork * n * k / threads + kMeetWork;
+        const std::int64_t product = r * (c + kPlaceWork) * k;
+        const auto time = [&](std::int64_t panel) {
+          const std::int64_t each = product + panel * c * k;
+          return turns * each + each / kHeldUp;
+        };
+        const std::int64_t own = time(packed ? kReadWork : kPackWork);
+        const std::int64_t before = time(kReadWork) + kPackWork * n * k / threads + kMeetWork;
         if (std::min(own, before) >= least) continue;
         least = std::min(own, before);
         rows = std::min(r, m);
@@ -141,9 +151,32 @@ struct Tiling {
 
 /// One product on this thread.
 template <class T>
-void serialGemm(const GemmTile<T>& t) {
-  Scratch<T> scratch(t.panels == nullptr ? gemmScratchSize(t.m, t.n, t.k) : gemmRowsSize(t.m));
-  kernels(T{}).tile(t, scratch.data());
+[[gnu::noinline]] void serialGemm(const GemmTile<T>& t) {
+  const std::int64_t across = std::min(t.n, kBlockColumns), size = t.m * across * std::int64_t{sizeof(T)};
+  const bool far = size >= kNearResult && t.k > kBlockK && (t.panels != nullptr || t.k <= kLongPanels);
+  if (!far) {
+    Scratch<T> scratch(t.panels == nullptr ? gemmScratchSize(t.m, t.n, t.k) : gemmRowsSize(t.m));
+    return kernels(T{}).tile(t, scratch.data());
+  }
+  Scratch<T> rows(gemmRowsSize(kBlockRows)), panels(t.panels == nullptr ? t.k * packedColumns(across) : 0);
+  for (std::int64_t j = 0; j < t.n; j += kBlockColumns) {
+    GemmTile<T> strip = t;
+    strip.n = std::min(kBlockColumns, t.n - j);
+    strip.firstColumn += j;
+    if (t.panels == nullptr) {
+      const Matrix<T> columns{t.b.data + j * t.b.columnStride, t.b.rowStride, t.b.columnStride};
+      kernels(T{}).pack(strip.n, t.k, columns, 0, packedColumns(strip.n), panels.data());
+      strip.panels = panels.data();
+      strip.panelColumns = packedColumns(strip.n);
+      strip.firstColumn = 0;
+    }
+    for (std::int64_t i = 0; i < t.m; i += kBlockRows) {
+      strip.m = std::min(kBlockRows, t.m - i);
+      strip.a.data = t.a.data + i * t.a.rowStride;
+      strip.c = t.c + i * t.ldc + j;
+      kernels(T{}).tile(strip, rows.data());
+    }
+  }
 }
 
 /// A product whose k is not cut, in tiles.
