@@ -280,7 +280,8 @@ class Optimizer:
             before = [tensor.clone() for tensor in tensors]
             self.step()
             for tensor, value in zip(tensors, before, strict=True):
-                tensor.copy_(tandem.where(condition.to(tensor.device), tensor, value))
+                # Through `data`: a step counts as one write to a tensor however it is made.
+                tensor.data.copy_(tandem.where(condition.to(tensor.device), tensor, value))
         return True
 
     def _keeps_state(self, group: dict[str, Any]) -> bool:

@@ -169,7 +169,7 @@ class AveragedModel(Module):
             (self.multi_avg_fn or _MEAN)(averages, current, self.n_averaged)
         if recorded:
             for average, value in zip(averages, current, strict=True):
-                average.copy_(tandem.where(first, value, average))
+                average.data.copy_(tandem.where(first, value, average))  # the write above is the one that counts
         if not self.use_buffers:
             for mine, buffer in zip(self.module.buffers(), model.buffers(), strict=True):
                 mine.detach().copy_(buffer.detach())

@@ -548,7 +548,8 @@ def test_averages_of_the_model_in_the_step(options):
         call = compile(step)
         losses = [call(x, y) for _ in range(5)]
         assert CHECKED or getattr(call, "runs", 0) <= 3  # the first makes the optimizer's state
-        return [*losses, *average.state_dict().values()]
+        versions = tandem.tensor([value._version for value in average.state_dict().values()])
+        return [*losses, *average.state_dict().values(), versions]
 
     for warm in (0, 1):
         for one, other in zip(train(lambda f: f, warm), train(tandem.compile, warm), strict=True):

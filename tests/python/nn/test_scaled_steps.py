@@ -76,6 +76,26 @@ def test_gradients_clipped_between(mode):
         assert_same_bits(one, other)
 
 
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_a_step_is_one_write(kind):
+    """A step that is decided by a tensor counts as many writes to parameters and state as one that reads."""
+
+    def versions(record):
+        make, options = OPTIMIZERS[kind]
+        tandem.manual_seed(0)
+        net = nn.Linear(3, 4, bias=False)
+        optimizer, scaler = make(net.parameters(), lr=0.05, **options), tandem.amp.GradScaler("cpu")
+        for _ in range(3):
+            with record():
+                optimizer.zero_grad()
+                scaler.scale(net(tandem.ones(2, 3)).square().mean()).backward()
+                scaler.step(optimizer)
+                scaler.update()
+        return [t._version for t in (net.weight, *optimizer.state[net.weight].values())]
+
+    assert versions(tandem.lazy) == versions(contextlib.nullcontext)
+
+
 def test_two_optimizers():
     """One with infinite gradients is left out, the other steps; the scale is lowered."""
 
