@@ -202,10 +202,14 @@ class CyclicLR(_MomentumCycle):
         return 0.5 ** (x - 1) if self.mode == "triangular2" else 1.0
 
     def _rates(self) -> list[Rate]:
-        cycle = math.floor(1 + self.last_epoch / self.total_size)
-        x = 1.0 + self.last_epoch / self.total_size - cycle
+        place = 1 + self.last_epoch / self.total_size
+        cycle = place // 1  # its floor, as arithmetic, which the plan of a step that calls this does again
+        x = place - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
-        scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.scale_mode != "cycle":
+            scale = self.scale_fn(self.last_epoch)
+        else:
+            scale = self.scale_fn(cycle if self._scale_fn_custom is None else int(cycle))
         if self.cycle_momentum:
             ends = zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True)
             for group, low, high in ends:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import math
 import warnings
 from collections.abc import Sequence
@@ -55,7 +54,7 @@ class SequentialLR(LRScheduler):
         for group in optimizer.param_groups:
             set_lr(group, group["initial_lr"])
         self._undo(self)
-        first = self._schedulers[bisect.bisect_right(self._milestones, 0)]
+        first = self._schedulers[sum(milestone <= 0 for milestone in self._milestones)]
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
@@ -69,7 +68,8 @@ class SequentialLR(LRScheduler):
     def step(self, epoch: int | None = None) -> None:
         """Go on by one step of the schedule that is due."""
         self.last_epoch += 1
-        which = bisect.bisect_right(self._milestones, self.last_epoch)
+        # Counted by comparisons: a step that calls this has a plan for each way that they go.
+        which = sum(milestone <= self.last_epoch for milestone in self._milestones)
         scheduler = self._schedulers[which]
         if which > 0 and self._milestones[which - 1] == self.last_epoch:
             scheduler._update_lr(0)

@@ -152,7 +152,8 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _rates(self) -> list[Rate]:
-        times = self.milestones[self.last_epoch]
+        # Compared, not looked up: a step that calls this has a plan for each way that comparisons go.
+        times = sum(count for milestone, count in self.milestones.items() if milestone == self.last_epoch)
         return [rate * self.gamma**times for rate in self._present()] if times else self._present()
 
     def _get_closed_form_lr(self) -> list[Rate]:
@@ -365,7 +366,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
-            epoch = self.last_epoch + 1
+            self.last_epoch += 1
             self.T_cur += 1
             if self.T_cur >= self.T_i:
                 self.T_cur %= self.T_i
@@ -379,7 +380,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             while self.T_cur >= self.T_i:
                 self.T_cur -= self.T_i
                 self.T_i *= self.T_mult
-        self.last_epoch = math.floor(epoch)
+            self.last_epoch = math.floor(epoch)
         self._step_count += 1
         with _enable_get_lr_call(self):
             rates = self.get_lr()

@@ -6,7 +6,7 @@ import re
 import traceback
 
 import pytest
-from compiling import Net, counting, vector
+from compiling import CHECKED, Net, counting, vector
 from conftest import assert_same_bits
 
 import tandem
@@ -189,6 +189,61 @@ def test_a_training_step_is_one_trace_in_the_long_run():
         step(x, y)
     after = tandem.counters()
     assert after["graph_traces"] == before["graph_traces"] and after["plan_builds"] == before["plan_builds"]
+
+
+schedules = tandem.optim.lr_scheduler
+
+SCHEDULES = {
+    "StepLR": lambda o: schedules.StepLR(o, 3, 0.5),
+    "MultiStepLR": lambda o: schedules.MultiStepLR(o, [2, 5, 5, 8], 0.5),
+    "ConstantLR": lambda o: schedules.ConstantLR(o, 0.5, 4),
+    "LinearLR": lambda o: schedules.LinearLR(o, 0.1, total_iters=6),
+    "ExponentialLR": lambda o: schedules.ExponentialLR(o, 0.9),
+    "PolynomialLR": lambda o: schedules.PolynomialLR(o, 8, 2.0),
+    "CosineAnnealingLR": lambda o: schedules.CosineAnnealingLR(o, 6),
+    "CosineAnnealingWarmRestarts": lambda o: schedules.CosineAnnealingWarmRestarts(o, 3, 2),
+    "CyclicLR": lambda o: schedules.CyclicLR(o, 0.01, 0.1, 3, mode="triangular2"),
+    "CyclicLR of steps": lambda o: schedules.CyclicLR(o, 0.01, 0.1, 3, mode="exp_range", gamma=0.9),
+    "OneCycleLR": lambda o: schedules.OneCycleLR(o, 0.2, total_steps=40, three_phase=True),
+    "LambdaLR": lambda o: schedules.LambdaLR(o, lambda k: min(1.0, (k + 1) / 5) * 0.95**k),
+    "MultiplicativeLR": lambda o: schedules.MultiplicativeLR(o, lambda k: 0.95),
+    "ChainedScheduler": lambda o: schedules.ChainedScheduler(
+        [schedules.ConstantLR(o, 0.1, 3), schedules.ExponentialLR(o, 0.9)]
+    ),
+    "SequentialLR": lambda o: schedules.SequentialLR(
+        o, [schedules.LinearLR(o, 0.1, total_iters=3), schedules.CosineAnnealingLR(o, 8)], [3]
+    ),
+    "SWALR": lambda o: tandem.optim.swa_utils.SWALR(o, 0.05, 4),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_schedule_goes_on_in_the_step(name):
+    """Each schedule's `step` is part of the plan: what it decides by comparisons has a plan for each way."""
+
+    def train(compile):
+        tandem.manual_seed(0)
+        net = nn.Linear(3, 1)
+        groups = [{"params": [net.weight]}, {"params": [net.bias], "lr": 0.02}]
+        optimizer = tandem.optim.SGD(groups, lr=0.1, momentum=0.9)
+        schedule = SCHEDULES[name](optimizer)
+
+        def step(x):
+            optimizer.zero_grad()
+            net(x).square().mean().backward()
+            optimizer.step()
+            schedule.step()
+            return schedule.get_last_lr(), schedule.last_epoch if hasattr(schedule, "last_epoch") else None
+
+        call = compile(step)
+        found = []
+        for _ in range(24):
+            rates = call(tandem.randn(4, 3))
+            found.append((rates, [g["momentum"] for g in optimizer.param_groups], net.weight.tolist()))
+        assert CHECKED or getattr(call, "runs", 0) <= 14, call.explain(tandem.randn(4, 3))
+        return found
+
+    assert train(tandem.compile) == train(lambda f: f)
 
 
 # ---- eager derivatives of compiled functions ------------------------------------------------------------------------
