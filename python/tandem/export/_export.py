@@ -95,7 +95,8 @@ def _leaf(value: Any, path: str) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     name = path.rpartition(" ")[2]
-    binds = isinstance(value, (Module, tandem.optim.Optimizer)) and name.isidentifier()
+    given = isinstance(value, (Module, tandem.optim.Optimizer)) and ": result" not in path
+    binds = given and name.isidentifier()
     way_out = f". Bind it: functools.partial(function, {name}=...)" if binds else ""
     raise TypeError(
         f"export: {path} is a {type(value).__name__}; a saved program takes and gives tensors, numbers, strings, None "
@@ -233,7 +234,7 @@ class _Traced:
                     results.append(path or "result")
                 given.append(["number" if id(value) in reads else "tensor", numbered[id(value)]])
             else:
-                given.append(["value", _leaf(value, f"{self.name}: result {path}")])
+                given.append(["value", _leaf(value, f"{self.name}: result {path}".rstrip())])
         tree = {"inputs": self._inputs, "arguments": self._described, "outputs": outputs, "results": given}
         tree["parameters"] = self._parameters
         return results, json.dumps(tree)

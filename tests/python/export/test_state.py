@@ -446,3 +446,11 @@ def test_errors_say_the_way_out():
             export(f, (tandem.ones(2),))
     with pytest.raises(TypeError, match=r"net is a Linear; .* Bind it: functools.partial\(function, net=...\)"):
         training_step(a_step, (tandem.ones(1, 2), nn.Linear(2, 1), optimizer))
+
+
+def test_results_that_are_no_values_are_named():
+    net = nn.Linear(2, 2)
+    for given, where in ((net, "result"), ({"a": net}, "result a")):
+        text = f"^export: forward: {where} is a Linear; a saved program .* dicts of them$"
+        with pytest.raises(TypeError, match=text):
+            tandem.export.export(lambda x, given=given: given if x is not None else x, (tandem.ones(2),))
