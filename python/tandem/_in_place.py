@@ -28,7 +28,6 @@ clamp_max_ = _Tensor.clamp_max_
 clamp_min_ = _Tensor.clamp_min_
 clip_ = _Tensor.clip_
 conj = _Tensor.conj
-conj_physical = _Tensor.conj_physical
 conj_physical_ = _Tensor.conj_physical_
 cos_ = _Tensor.cos_
 cosh_ = _Tensor.cosh_
@@ -83,6 +82,16 @@ tanh_ = _Tensor.tanh_
 trunc_ = _Tensor.trunc_
 xlogy_ = _Tensor.xlogy_
 zero_ = _Tensor.zero_
+
+
+def conj_physical(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The tensor itself, as all numbers are real, or a copy of it in `out`.
+
+    >>> import tandem
+    >>> tandem.conj_physical(tandem.tensor([1.0, -2.0]), out=tandem.empty(2))
+    tensor([ 1., -2.])
+    """
+    return input.conj_physical() if out is None else _C.alias_copy(input, out=out)
 
 
 def celu_(input: _Tensor, alpha: float = 1.0) -> _Tensor:

@@ -122,8 +122,8 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     return _C._named_result("lu_unpack", ("P", "L", "U"), (P, L, U))
 
 
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """`linalg.lu_solve(LU_data, LU_pivots, b)`; deprecated, and warns once.
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """`linalg.lu_solve(LU_data, LU_pivots, b)`, written to `out` if it is given; deprecated, and warns once.
 
     >>> import tandem
     >>> A = tandem.tensor([[2.0, 0.0], [0.0, 4.0]])
@@ -132,4 +132,6 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
             [0.2500]])
     """
     _deprecated("lu_solve", "lu_solve")
+    if out is not None:
+        return _linalg.lu_solve(LU_data, LU_pivots, b, out=out)
     return _linalg.lu_solve(LU_data, LU_pivots, b)

@@ -76,7 +76,8 @@ def segment_reduce(
     reduced = _reduced(flat, _KINDS[reduce], segments.reshape(-1), rows * (count + 1), initial)
     shape = (rows, count + 1, *data.shape[axis + 1 :])
     kept = reduced.reshape(shape)[:, :count].reshape(*data.shape[:axis], count, *data.shape[axis + 1 :])
-    return kept.to(data.dtype)
+    # Without the gap that the place of no segment leaves.
+    return kept.to(data.dtype).contiguous()
 
 
 def _bounds(

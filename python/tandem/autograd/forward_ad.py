@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import tandem
 from tandem import _C
 from tandem._C import Tensor
 from tandem.autograd.grad_mode import _Mode
@@ -104,7 +105,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value of a tensor computed from duals, and its tangent (None where it depends on no dual).
+    """The value of a tensor computed from duals, and its tangent: None where it depends on no dual, and zeros where it
+    does by derivatives that are zero everywhere (`round`, `sign`).
 
     >>> import tandem
     >>> import tandem.autograd.forward_ad as fwAD
@@ -118,7 +120,16 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     anchors, tangents = zip(*_levels[-1])
     (tangent,) = _C._push_forward((tensor,), anchors, tangents)
+    if tangent is None and _depends(tensor, anchors):
+        tangent = tandem.zeros_like(tensor.detach())
     return UnpackedDualTensor(tensor if tangent is None else tensor.detach(), tangent)
+
+
+def _depends(tensor: Tensor, anchors: tuple[Tensor, ...]) -> bool:
+    """Whether the history of a tensor reaches one of the anchors, be it by derivatives that are zero everywhere."""
+    weight = tandem.zeros_like(tensor.detach())
+    gradients = tandem.autograd.grad(tensor, anchors, weight, retain_graph=True, allow_unused=True)
+    return any(g is not None for g in gradients)
 
 
 class dual_level(_Mode):

@@ -305,7 +305,7 @@ def group_norm(
         >>> tandem.nn.functional.group_norm(tandem.tensor([[1.0, 3.0, 10.0, 30.0]]), 2)
         tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
-    if input.shape[:1] == (1,) and input.numel() == num_groups:
+    if input.dim() > 1 and input.shape[0] == 1 and input.numel() == num_groups:
         _check_several(input, 1)
     return _core.group_norm(input, num_groups, weight, bias, eps)
 

@@ -30,5 +30,5 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     lead = list(input1.shape[:-1])
     a, b = input1.reshape(-1, 1, first), input2.reshape(-1, 1, second)
     mixed = tandem.matmul(a, weight.permute([1, 0, 2]).reshape(first, outs * second)).reshape(-1, outs, second)
-    out = (mixed * b).sum(-1).reshape([*lead, outs])
+    out = (mixed * b).sum(-1, dtype=mixed.dtype).reshape([*lead, outs])
     return out if bias is None else out + bias

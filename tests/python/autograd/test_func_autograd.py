@@ -156,6 +156,15 @@ def test_duals():
         close(fwAD.unpack_dual(dual).tangent, t)
 
 
+@pytest.mark.parametrize("function", [tandem.round, tandem.sign, lambda x: x.trunc() * 3, lambda x: x[:0]])
+def test_tangents_that_are_zero(function):
+    x, other = doubles(3), doubles(3).requires_grad_()
+    with fwAD.dual_level():
+        primal, tangent = fwAD.unpack_dual(function(fwAD.make_dual(x, tandem.ones_like(x))))
+        assert not primal.requires_grad and tangent.shape == primal.shape and not tangent.any()
+        assert fwAD.unpack_dual(other.round()).tangent is None
+
+
 def test_forward_over_reverse():
     x, t = doubles(3).requires_grad_(), doubles(3)
     with fwAD.dual_level():

@@ -204,6 +204,9 @@ def test_convolutions():
         tandem.conv_tbc(x, w[0], b)
     a, b = values(3, 2), values(3, 4)
     same(tandem.bilinear(a, b, values(5, 2, 4), values(5)), F.bilinear(a, b, values(5, 2, 4), values(5)), a)
+    for dtype in (tandem.int32, tandem.uint8, tandem.int64):
+        ones = tandem.ones(2, 3, dtype=dtype)
+        assert F.bilinear(ones, ones, tandem.ones(1, 3, 3, dtype=dtype)).dtype is dtype
 
 
 def test_places():

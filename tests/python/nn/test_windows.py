@@ -359,6 +359,9 @@ def test_argument_errors():
         assert not tandem.group_norm(tandem.zeros(size), groups).any()
     for size, groups in [((2, 4, 1), 4), ((1, 4), 2), ((0, 4), 4), ((1, 4, 0), 4)]:
         assert F.group_norm(tandem.zeros(size), groups).shape == size
+    for scores in (tandem.zeros(1), tandem.zeros(())):
+        with pytest.raises(RuntimeError, match="Expected at least 2 dimensions for input"):
+            F.group_norm(scores, 1)
     for pool in (F.adaptive_avg_pool2d, F.adaptive_max_pool2d, F.adaptive_avg_pool3d, F.adaptive_max_pool3d):
         with pytest.raises(RuntimeError, match=f"{pool.__name__}: .*output_size"):
             pool(tandem.zeros(1, 2, 4, 4, 4)[..., 0] if "2d" in pool.__name__ else tandem.zeros(1, 2, 4, 4, 4), (2,))

@@ -167,6 +167,9 @@ def test_gaps_between_segments():
     halves = tandem.full((4096,), 0.5, dtype=tandem.float16)
     total = tandem.segment_reduce(halves, "sum", lengths=tensor([4096]))
     assert total.dtype is tandem.float16 and total.item() == 2048.0
+    for dtype in (tandem.float32, tandem.float64, tandem.bfloat16):
+        rows = tandem.ones(2, 4, 3, dtype=dtype)
+        assert tandem.segment_reduce(rows, "sum", axis=1, lengths=tensor([[1, 3], [2, 2]])).is_contiguous()
     nan = tandem.segment_reduce(tensor([1.0, float("nan"), 2.0]), "max", lengths=tensor([2, 1]), initial=1.5)
     assert np.isnan(nan[0].item()) and nan[1].item() == 2.0
 

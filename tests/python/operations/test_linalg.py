@@ -333,6 +333,10 @@ def test_factors_by_their_older_names(shape):
         b = matrix(*shape, seed=5)
         assert_same_bits(tandem.lu_solve(b, *factors), linalg.lu_solve(*factors, b))
         assert_same_bits(b.lu_solve(*factors), linalg.lu_solve(*factors, b))
+        out = tandem.empty_like(b)
+        with tandem.no_grad():
+            assert tandem.lu_solve(b, *factors, out=out) is out
+            assert_same_bits(out, linalg.lu_solve(*factors, b))
         assert_same_bits(b.triangular_solve(a).solution, tandem.triangular_solve(b, a).solution)
     assert_same_bits(a.lu()[0], factors[0])
 

@@ -117,6 +117,8 @@ def test_other_copies():
     assert again.is_set_to(whole)
     with pytest.raises(RuntimeError, match=r"shape of the slice, \[3\], but got \[2\]"):
         tandem.slice_inverse(whole[:2], whole, 0, 1, 4)
+    out = tandem.empty_like(whole)
+    assert tandem.conj_physical(whole, out=out) is out and out.equal(whole)
     assert tandem.conj_physical(x) is x and x.detach().conj_physical_().equal(x)
 
 
