@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import tandem
 from tandem import _C
 from tandem._C import Tensor
 from tandem.autograd.grad_mode import _Mode
@@ -121,14 +120,16 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     anchors, tangents = zip(*_levels[-1])
     (tangent,) = _C._push_forward((tensor,), anchors, tangents)
     if tangent is None and _depends(tensor, anchors):
-        tangent = tandem.zeros_like(tensor.detach())
+        tangent = _C.zeros_like(tensor.detach())
     return UnpackedDualTensor(tensor if tangent is None else tensor.detach(), tangent)
 
 
 def _depends(tensor: Tensor, anchors: tuple[Tensor, ...]) -> bool:
     """Whether the history of a tensor reaches one of the anchors, be it by derivatives that are zero everywhere."""
-    weight = tandem.zeros_like(tensor.detach())
-    gradients = tandem.autograd.grad(tensor, anchors, weight, retain_graph=True, allow_unused=True)
+    from tandem.autograd.gradients import grad
+
+    weight = _C.zeros_like(tensor.detach())
+    gradients = grad(tensor, anchors, weight, retain_graph=True, allow_unused=True)
     return any(g is not None for g in gradients)
 
 

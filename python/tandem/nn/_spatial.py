@@ -239,15 +239,18 @@ def batch_norm(
         weight, bias: [C], 1 and 0 when None.
         eps: keeps the root away from 0.
 
-    ValueError while training with one value a channel.
+    ValueError while training with one value a channel or an `eps` that is not positive, and else for a negative one.
 
     Example:
         >>> import tandem
         >>> x = tandem.tensor([[1.0], [3.0]])
-        >>> tandem.nn.functional.batch_norm(x, None, None, training=True, eps=0.0)
-        tensor([[-1.],
-                [ 1.]])
+        >>> tandem.nn.functional.batch_norm(x, None, None, training=True)
+        tensor([[-1.0000],
+                [ 1.0000]])
     """
+    if eps <= 0 and (training or eps < 0):
+        wanted = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
     if training:
         _check_several(input, math.prod(n for d, n in enumerate(input.shape) if d != 1))
     return _core.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)

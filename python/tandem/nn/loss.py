@@ -189,6 +189,13 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         rows = num_classes * math.prod(self.out_features)
         self.linear = Linear(in_features, rows, bias=bias, device=device, dtype=dtype)
 
+    def extra_repr(self) -> str:
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, reduction={self.reduction}, "
+            f"ignore_index={self.ignore_index}, label_smoothing={self.label_smoothing}, options={self.options}"
+        )
+
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         rows, bias = (self.num_classes, *self.out_features), self.linear.bias
         return F.linear_cross_entropy(

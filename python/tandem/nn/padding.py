@@ -238,12 +238,18 @@ class ReplicationPad3d(_ReplicationPadNd):
 class _CircularPadNd(_Pad):
     _mode = "circular"
 
+    def forward(self, input: Tensor) -> Tensor:
+        dims = self._spatial + 1
+        if input.dim() not in (dims, dims + 1):
+            raise ValueError(f"expected {dims}D or {dims + 1}D input (got {input.dim()}D input)")
+        return F.pad(input, self.padding, self._mode)
+
 
 class CircularPad1d(_CircularPadNd):
     """Pad the last dim with its values from the other end.
 
-    `padding` is (left, right), or one number for all. Takes [N, C, L] or [C, L]; RuntimeError unless every number
-    is at most the size of its dim.
+    `padding` is (left, right), or one number for all. Takes [N, C, L] or [C, L], and gives ValueError for
+    others; RuntimeError unless every number is at most the size of its dim.
 
     Example:
         >>> import tandem
@@ -257,8 +263,8 @@ class CircularPad1d(_CircularPadNd):
 class CircularPad2d(_CircularPadNd):
     """Pad the last two dims with their values from the other end.
 
-    `padding` is (left, right, top, bottom), or one number for all. Takes [N, C, H, W] or [C, H, W]; RuntimeError
-    unless every number is at most the size of its dim.
+    `padding` is (left, right, top, bottom), or one number for all. Takes [N, C, H, W] or [C, H, W], and
+    gives ValueError for others; RuntimeError unless every number is at most the size of its dim.
 
     Example:
         >>> import tandem
@@ -271,7 +277,7 @@ class CircularPad3d(_CircularPadNd):
     """Pad the last three dims with their values from the other end.
 
     `padding` is (left, right, top, bottom, front, back), or one number for all. Takes [N, C, D, H, W] or [C, D, H,
-    W]; RuntimeError unless every number is at most the size of its dim.
+    W], and gives ValueError for others; RuntimeError unless every number is at most the size of its dim.
 
     Example:
         >>> import tandem

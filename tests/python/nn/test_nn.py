@@ -553,3 +553,23 @@ def test_modules_with_duplicates():
     layer = nn.ReLU()
     model = nn.Sequential(layer, layer)
     assert len(list(model.modules())) == 2 and len(list(model.modules(remove_duplicate=False))) == 3
+
+
+def test_arguments_that_layers_refuse():
+    x = tandem.zeros(2, 3)
+    for training, eps, words in (
+        (True, 0.0, "eps must be positive during training, but got 0.0"),
+        (True, -1.0, "eps must be positive during training"),
+        (False, -1.0, "eps must be non-negative, but got -1.0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            nn.BatchNorm1d(3, eps=eps).train(training)(x)
+    assert nn.BatchNorm1d(3, eps=0.0).eval()(x).shape == (2, 3)
+    for kind, sizes in (
+        (nn.CircularPad1d, [(3,), (2, 3, 4, 5)]),
+        (nn.CircularPad2d, [(2, 3), (1, 1, 2, 2, 3)]),
+        (nn.CircularPad3d, [(2, 3), (2, 3, 4)]),
+    ):
+        for shape in sizes:
+            with pytest.raises(ValueError, match=rf"expected \dD or \dD input \(got {len(shape)}D input\)"):
+                kind(1)(tandem.ones(shape))

@@ -265,6 +265,14 @@ def test_errors():
         module(x.double())
     with pytest.raises(ValueError, match="Unknown nonlinearity 'selu'. Select from 'tanh' or 'relu'."):
         nn.RNN(3, 4, nonlinearity="selu")
+    for options, words in (
+        ({"bias": 0}, "bias should be of type bool, got: int"),
+        ({"batch_first": 1}, "batch_first should be of type bool, got: int"),
+        ({"input_size": 3.0}, "input_size should be of type int, got: float"),
+    ):
+        for kind in (nn.RNN, nn.GRU, nn.LSTM):
+            with pytest.raises(TypeError, match=words):
+                kind(**{"input_size": 3, "hidden_size": 4, **options})
     with pytest.raises(ValueError, match="proj_size has to be smaller than hidden_size"):
         nn.LSTM(3, 4, proj_size=4)
     with pytest.raises(ValueError, match="only supported for LSTM"):

@@ -344,6 +344,10 @@ def test_losses_of_linear_layers():
             call()
     layer = nn.LinearCrossEntropyLoss(3, 5, out_features=(2,), bias=True, reduction="sum")
     assert list(layer.state_dict()) == ["linear.weight", "linear.bias"] and layer.linear.weight.shape == (10, 3)
+    assert repr(layer).splitlines()[1] == (
+        "  in_features=3, num_classes=5, out_features=(2,), bias=True, reduction=sum, ignore_index=None, "
+        "label_smoothing=0.0, options=None"
+    )
     scores = layer.linear(x).reshape(4, 5, 2)
     tandem.testing.assert_close(layer(x, targets), F.cross_entropy(scores, targets, reduction="sum"))
 
