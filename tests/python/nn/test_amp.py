@@ -273,3 +273,12 @@ def test_calls_with_out_have_the_dtypes_that_they_are_given(name):
         half = getattr(tandem, name)(*(t.bfloat16() for t in a), out=tandem.empty(3, 3, dtype=tandem.bfloat16))
     assert wide.dtype is tandem.float32 and half.dtype is tandem.bfloat16
     tandem.testing.assert_close(wide, getattr(tandem, name)(*a))
+
+
+def test_bilinear_keeps_its_dtype():
+    for dtype in (tandem.float32, tandem.bfloat16):
+        x, w = tandem.ones(1, 2, dtype=dtype), tandem.ones(3, 2, 2, dtype=dtype)
+        with tandem.autocast("cpu", dtype=tandem.bfloat16):
+            assert nn.functional.bilinear(x, x, w).dtype is dtype
+            with pytest.raises(RuntimeError, match="all tensors must have the same dtype"):
+                nn.functional.bilinear(x, x.double(), w)

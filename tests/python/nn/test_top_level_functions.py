@@ -204,6 +204,16 @@ def test_convolutions():
         tandem.conv_tbc(x, w[0], b)
     a, b = values(3, 2), values(3, 4)
     same(tandem.bilinear(a, b, values(5, 2, 4), values(5)), F.bilinear(a, b, values(5, 2, 4), values(5)), a)
+    w = values(5, 2, 4)
+    for call, words in (
+        (lambda: F.bilinear(a, b[:1], w), r"batch dimensions do not match: got \[3, 2\] and \[1, 4\]"),
+        (lambda: F.bilinear(a[None], b, w), r"batch dimensions do not match: got \[1, 3, 2\] and \[3, 4\]"),
+        (lambda: F.bilinear(a, b, w, values(1)), r"bias size does not match weight size: got \[1\] but expected \[5\]"),
+        (lambda: F.bilinear(a, b.bfloat16(), w), "all tensors must have the same dtype, got .*bfloat16"),
+        (lambda: F.bilinear(a, b, w, values(5).half()), "all tensors must have the same dtype, got .*float16"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call()
     for dtype in (tandem.int32, tandem.uint8, tandem.int64):
         ones = tandem.ones(2, 3, dtype=dtype)
         assert F.bilinear(ones, ones, tandem.ones(1, 3, 3, dtype=dtype)).dtype is dtype
