@@ -280,6 +280,11 @@ def triplet_margin_with_distance_loss(
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.dim() == positive.dim() == negative.dim():
+        raise RuntimeError(
+            "triplet_margin_with_distance_loss: anchor, positive and negative must have the same number of dimensions, "
+            f"but got shapes {list(anchor.shape)}, {list(positive.shape)} and {list(negative.shape)}"
+        )
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

@@ -565,6 +565,8 @@ def test_arguments_that_layers_refuse():
         with pytest.raises(ValueError, match=words):
             nn.BatchNorm1d(3, eps=eps).train(training)(x)
     assert nn.BatchNorm1d(3, eps=0.0).eval()(x).shape == (2, 3)
+    with pytest.raises(RuntimeError, match=r"number of dimensions, but got shapes \[2, 3\], \[3\] and \[2, 3\]"):
+        F.triplet_margin_with_distance_loss(x, x[0], x)
     for kind, sizes in (
         (nn.CircularPad1d, [(3,), (2, 3, 4, 5)]),
         (nn.CircularPad2d, [(2, 3), (1, 1, 2, 2, 3)]),
