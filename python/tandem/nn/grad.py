@@ -52,9 +52,11 @@ def _of_input(dims: int) -> Any:
         dilation: Ints = 1,
         groups: int = 1,
     ) -> _C.Tensor:
+        history = _C.is_grad_enabled() and (weight.requires_grad or grad_output.requires_grad)
         with enable_grad():
             x = _C.zeros(tuple(input_size), dtype=weight.dtype, device=weight.device, requires_grad=True)
-            return grad(convolution(x, weight, None, stride, padding, dilation, groups), x, grad_output)[0]
+            y = convolution(x, weight, None, stride, padding, dilation, groups)
+            return grad(y, x, grad_output, create_graph=history)[0]
 
     told = "input_size: the shape of the input.", "weight: of the convolution.", "x.shape, w"
     return _named(gradient, dims, "input", told)
@@ -72,9 +74,11 @@ def _of_weight(dims: int) -> Any:
         dilation: Ints = 1,
         groups: int = 1,
     ) -> _C.Tensor:
+        history = _C.is_grad_enabled() and (input.requires_grad or grad_output.requires_grad)
         with enable_grad():
             weight = _C.zeros(tuple(weight_size), dtype=input.dtype, device=input.device, requires_grad=True)
-            return grad(convolution(input, weight, None, stride, padding, dilation, groups), weight, grad_output)[0]
+            y = convolution(input, weight, None, stride, padding, dilation, groups)
+            return grad(y, weight, grad_output, create_graph=history)[0]
 
     told = "input: of the convolution.", "weight_size: the shape of its weights.", "x, w.shape"
     return _named(gradient, dims, "weight", told)

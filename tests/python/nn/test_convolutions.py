@@ -86,3 +86,15 @@ def test_filters_of_one_channel_each_read_channels_where_they_lie(sizes, dtype, 
             for a in (x.contiguous(memory_format=tandem.channels_last), x)
         )
         assert_same_bits(got.contiguous(), want)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_gradients_as_functions_have_a_history(dims):
+    x, w = values(2, 4, *[5] * dims).requires_grad_(), values(6, 2, *[2] * dims, seed=1).requires_grad_()
+    g = values(2, 6, *[4] * dims, seed=2).requires_grad_()
+    of_input, of_weight = (getattr(tandem.nn.grad, f"conv{dims}d_{what}") for what in ("input", "weight"))
+    assert tandem.autograd.gradcheck(lambda w, g: of_input(x.shape, w, g, groups=2), (w, g), fast_mode=True)
+    assert tandem.autograd.gradcheck(lambda x, g: of_weight(x, w.shape, g, groups=2), (x, g), fast_mode=True)
+    assert not of_weight(x.detach(), w.shape, g.detach(), groups=2).requires_grad
+    with tandem.no_grad():
+        assert not of_input(x.shape, w, g, groups=2).requires_grad
