@@ -255,12 +255,17 @@ def _gumbel_normal(p: Any, q: Any) -> Tensor:
     return -t1 + t2 + t3 - (EULER + 1)
 
 
-@register_kl(MultivariateNormal, MultivariateNormal)
-def _multivariate_normal(p: Any, q: Any) -> Tensor:
+def check_event_shapes(p: Any, q: Any) -> None:
+    """ValueError for normal distributions of vectors that are not equally long."""
     if p.event_shape != q.event_shape:
         raise ValueError(
             "KL-divergence between two Multivariate Normals with different event shapes cannot be computed"
         )
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate_normal(p: Any, q: Any) -> Tensor:
+    check_event_shapes(p, q)
     n = p.event_shape[0]
     tril_p, tril_q = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
     inner = tandem.linalg.solve_triangular(tril_q, tril_p, upper=False)

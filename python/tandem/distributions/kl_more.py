@@ -10,7 +10,7 @@ from tandem.distributions.circular import ContinuousBernoulli
 from tandem.distributions.discrete import Bernoulli, Binomial, Poisson
 from tandem.distributions.distribution import Tensor
 from tandem.distributions.gamma import Beta, Exponential, Gamma
-from tandem.distributions.kl import register_kl
+from tandem.distributions.kl import check_event_shapes, register_kl
 from tandem.distributions.matrices import LowRankMultivariateNormal, Wishart, multivariate_digamma
 from tandem.distributions.multivariate_normal import MultivariateNormal, half_log_det, mahalanobis
 from tandem.distributions.normal import Gumbel, Laplace, Normal, Uniform
@@ -208,18 +208,21 @@ def _halved(q: Any, p: Any, trace: Tensor, distance: Tensor, log_dets: Tensor) -
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _low_rank(p: Any, q: Any) -> Tensor:
+    check_event_shapes(p, q)
     trace = q._trace_with(p.cov_factor) + q._trace_with(tandem.diag_embed(p.cov_diag.sqrt()))
     return _halved(q, p, trace, q._mahalanobis(q.loc - p.loc), q._log_det() - p._log_det())
 
 
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
 def _normal_low_rank(p: Any, q: Any) -> Tensor:
+    check_event_shapes(p, q)
     log_dets = q._log_det() - 2 * half_log_det(p._unbroadcasted_scale_tril)
     return _halved(q, p, q._trace_with(p.scale_tril), q._mahalanobis(q.loc - p.loc), log_dets)
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
 def _low_rank_normal(p: Any, q: Any) -> Tensor:
+    check_event_shapes(p, q)
     tril = q._unbroadcasted_scale_tril
     parts = [
         tandem.linalg.solve_triangular(tril, part, upper=False).pow(2).sum((-2, -1))

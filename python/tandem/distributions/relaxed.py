@@ -12,7 +12,15 @@ import tandem
 from tandem.distributions import constraints
 from tandem.distributions.categorical import Categorical
 from tandem.distributions.discrete import _ByProbability
-from tandem.distributions.distribution import Distribution, Size, Tensor, broadcast_all, either, open_uniform
+from tandem.distributions.distribution import (
+    Distribution,
+    Size,
+    Tensor,
+    broadcast_all,
+    either,
+    open_uniform,
+    probs_to_logits,
+)
 from tandem.distributions.transformed_distribution import TransformedDistribution
 from tandem.distributions.transforms import ExpTransform, SigmoidTransform
 
@@ -59,12 +67,17 @@ class LogitRelaxedBernoulli(_ByProbability):
         return new
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        u = open_uniform(self._extended_shape(sample_shape), self.logits)
-        return (u.log() - (-u).log1p() + self.logits) / self.temperature
+        # Logits that are made of given probabilities are made anew: those that are kept have a history that a backward
+        # of an earlier sample has freed.
+        given = self.__dict__.get("probs")
+        logits = self.logits if given is None else probs_to_logits(given, is_binary=True)
+        u = open_uniform(self._extended_shape(sample_shape), logits)
+        return (u.log() - (-u).log1p() + logits) / self.temperature
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        diff = self.logits - value * self.temperature
+        logits, value = broadcast_all(self.logits, value)
+        diff = logits - value * self.temperature
         return self.temperature.log() + diff - 2 * diff.exp().log1p()
 
 

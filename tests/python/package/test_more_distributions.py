@@ -399,3 +399,24 @@ def test_the_transform_to_correlations_takes_what_was_kept():
     transform, x = D.CorrCholeskyTransform(), tandem.tensor([0.3, -0.2, 0.5])
     y = transform(x)
     assert tandem.equal(transform.log_abs_det_jacobian(x, y, None), transform.log_abs_det_jacobian(x, y))
+
+
+def test_each_sample_of_a_relaxation_has_its_own_gradient():
+    probs = tensor([0.2, 0.7], requires_grad=True)
+    relaxed = D.RelaxedBernoulli(tensor(0.5), probs)
+    relaxed.logits.sum().backward()
+    for _ in range(2):
+        (slope,) = tandem.autograd.grad(relaxed.rsample().sum(), probs)
+        assert bool((slope > 0).all())
+    wide = D.RelaxedBernoulli(tensor(0.5, dtype=F64), 0.2).expand((2,)).log_prob(f64(0.5)[0])
+    assert wide.dtype == F64 and wide.shape == (2,)
+
+
+def test_divergences_of_normal_vectors_of_other_lengths():
+    def low(n):
+        return D.LowRankMultivariateNormal(tandem.zeros(n), tandem.ones(n, 1), tandem.ones(n))
+
+    full = D.MultivariateNormal(tandem.zeros(1), tandem.eye(1))
+    for p, q in ((low(1), low(3)), (full, low(3)), (low(3), full)):
+        with pytest.raises(ValueError, match="different event shapes"):
+            D.kl_divergence(p, q)
