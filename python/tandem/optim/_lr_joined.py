@@ -94,7 +94,7 @@ class ChainedScheduler(LRScheduler):
     """Schedules that all act at every step; each starts from the rate the one before it wrote.
 
     Args:
-        schedulers: at least one, all of one optimizer (ValueError else).
+        schedulers: at least one, all of one optimizer, none of which reads a metric (ValueError else).
         optimizer: that optimizer.
 
     Example:
@@ -110,6 +110,8 @@ class ChainedScheduler(LRScheduler):
         if not schedulers:
             raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
         self.optimizer = optimizer or schedulers[0].optimizer
+        if any(isinstance(scheduler, ReduceLROnPlateau) for scheduler in schedulers):
+            raise ValueError("ChainedScheduler does not support `ReduceLROnPlateau`, whose `step` needs a metric.")
         if any(scheduler.optimizer is not self.optimizer for scheduler in schedulers):
             raise ValueError("ChainedScheduler expects all schedulers to belong to the same optimizer")
         self._schedulers = list(schedulers)

@@ -234,7 +234,9 @@ class Optimizer:
             )
         if not {id(p) for p in params}.isdisjoint(id(p) for g in self.param_groups for p in g["params"]):
             raise ValueError("some parameters appear in more than one parameter group")
-        group = {**param_group, "params": params}
+        # The dict itself, as in PyTorch: who made it goes on to read and change the group by it.
+        group = param_group
+        group["params"] = params
         if names:
             group["param_names"] = names
         for name, default in self.defaults.items():

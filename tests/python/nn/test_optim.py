@@ -521,6 +521,19 @@ def test_groups_have_names_or_none():
             tandem.optim.SGD([{"params": first}, {"params": second}])
 
 
+def test_groups_are_the_dicts_that_were_given():
+    a, b = (tandem.nn.Parameter(tandem.ones(1)) for _ in range(2))
+    groups = [{"params": a, "lr": 0.5}, {"params": (b,)}]
+    optimizer = tandem.optim.SGD(groups, lr=1.0)
+    assert all(x is y for x, y in zip(groups, optimizer.param_groups, strict=True))
+    assert groups[0]["params"] == [a] and groups[1]["lr"] == 1.0
+    groups[1]["lr"] = 0.25
+    for p in (a, b):
+        p.grad = tandem.ones(1)
+    optimizer.step()
+    assert (a.item(), b.item()) == (0.5, 0.75)
+
+
 def test_differentiable_steps_of_results():
     start, lr = tandem.tensor([2.0], requires_grad=True), 0.25
     weight = start.clone()

@@ -121,6 +121,14 @@ def test_sequences_in_sequences():
     assert out[-3:] == [1.0, 0.5, 0.25] and set(out[:5]) == {0.5, 0.25}
 
 
+def test_what_schedules_refuse():
+    optimizer = made()
+    with pytest.raises(ValueError, match="ChainedScheduler does not support `ReduceLROnPlateau`"):
+        S.ChainedScheduler([S.StepLR(optimizer, 2), S.ReduceLROnPlateau(optimizer)])
+    with pytest.raises(ValueError, match="Expected float or int eta_min, but got low of type"):
+        S.CosineAnnealingWarmRestarts(optimizer, 2, eta_min="low")
+
+
 def test_the_order_of_calls_is_watched():
     optimizer = made()
     schedule = S.StepLR(optimizer, 2)
