@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -169,6 +170,8 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
                 at = before
             elif sign < 0:
                 break
+    if ambiguity_check and any(_further(strides, sizes, a, b) >= 0 for a, b in itertools.pairwise(order)):
+        raise RuntimeError("The tensor does not have unique dim order.")
     return tuple(order[::-1])
 
 

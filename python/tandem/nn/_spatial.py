@@ -253,6 +253,10 @@ def batch_norm(
         raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
     if training:
         _check_several(input, math.prod(n for d, n in enumerate(input.shape) if d != 1))
+        if eps <= 0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    elif eps < 0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return _core.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 

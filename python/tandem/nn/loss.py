@@ -95,8 +95,8 @@ class SmoothL1Loss(_PairLoss):
 class HuberLoss(_PairLoss):
     """d² / 2 where d = |input - target| < delta, else delta * (d - delta / 2) (Huber 1964).
 
-    `SmoothL1Loss` times its beta. Takes two floating tensors of shapes that broadcast; RuntimeError unless `delta` is
-    positive when called.
+    `SmoothL1Loss` times its beta. Takes two floating tensors of shapes that broadcast; TypeError for a `delta` that is
+    no number, RuntimeError when called unless it is positive.
 
     Example:
         >>> import tandem
@@ -108,6 +108,8 @@ class HuberLoss(_PairLoss):
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
+        if not isinstance(delta, (int, float)):
+            raise TypeError(f"delta must be a float or int, got: {type(delta)}")
         self.delta = delta
 
 

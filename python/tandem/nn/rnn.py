@@ -48,7 +48,7 @@ class RNNBase(Module):
         bidirectional: each layer also runs from the end; its outputs are put beside the others.
         proj_size: features that an LSTM's h is projected to; 0 for none.
 
-    ValueError for options out of range.
+    ValueError for options out of range, TypeError for a `bias` or `batch_first` that is no bool.
 
     Example:
         >>> import tandem
@@ -72,6 +72,9 @@ class RNNBase(Module):
         dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
+        for name, flag in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"{name} should be of type bool, got: {type(flag).__name__}")
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"

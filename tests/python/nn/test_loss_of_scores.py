@@ -128,3 +128,12 @@ def test_gradient_of_one_element_a_row(dtype, dim):
     each = tandem.func.vmap(tandem.func.grad(lambda x, i: x.gather(1, i).square().sum()))(batch, index)
     tandem.testing.assert_close(each, tandem.func.grad(lambda x: x.gather(2, index).square().sum())(batch))
     assert tandem.autograd.gradgradcheck(lambda x: x.gather(2, index).square(), (batch,))
+
+
+def test_text_of_a_loss_with_its_layer():
+    text = repr(tandem.nn.LinearCrossEntropyLoss(3, 2, out_features=(4,), ignore_index=1))
+    assert text.splitlines()[1:3] == [
+        "  in_features=3, num_classes=2, out_features=(4,), bias=False, reduction=mean, ignore_index=1, "
+        "label_smoothing=0.0, options=None",
+        "  (linear): Linear(in_features=3, out_features=8, bias=False)",
+    ]

@@ -160,3 +160,9 @@ def test_labels_of_several_classes_are_int64(mode):
     for dtype in (tandem.int32, tandem.int16, tandem.float32):
         with pytest.raises(RuntimeError, match="expected scalar type Long"):
             run_in(mode, F.multilabel_margin_loss, x, labels.to(dtype))
+
+
+@pytest.mark.parametrize("delta", [1j, None, "1", tensor(1.0)], ids=repr)
+def test_the_bound_of_a_huber_loss_is_a_number(delta):
+    with pytest.raises(TypeError, match="delta must be a float or int, got: "):
+        tandem.nn.HuberLoss(delta=delta)

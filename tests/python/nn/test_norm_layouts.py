@@ -101,3 +101,15 @@ def test_fused_sums_of_channels_that_lie_beside_each_other(name, shape, dtype):
         assert_same_bits(SUMS[name](image, v), want)
         assert_same_bits(f(image, v), want)
     assert_same_bits(lazy, want)
+
+
+def test_batch_norm_wants_something_beside_the_variance():
+    x, mean, var = tandem.randn(4, 3), tandem.zeros(3), tandem.ones(3)
+    for eps in (0, -1.0):
+        with pytest.raises(ValueError, match=f"batch_norm eps must be positive during training, but got {eps}"):
+            F.batch_norm(x, mean, var, training=True, eps=eps)
+        with pytest.raises(ValueError, match="eps must be positive"):
+            tandem.nn.BatchNorm1d(3, eps=eps)(x)
+    with pytest.raises(ValueError, match="batch_norm eps must be non-negative, but got -1.0"):
+        F.batch_norm(x, mean, var, eps=-1.0)
+    assert_same_bits(F.batch_norm(x, mean, var, eps=0.0), x)

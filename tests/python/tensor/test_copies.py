@@ -174,6 +174,9 @@ def test_order_of_dims():
     assert rising(2, 2, 3, 1).dim_order(ambiguity_check=formats) == (0, 1, 2, 3)
     with pytest.raises(RuntimeError, match="does not have unique dim order"):
         rising(2, 1, 3).dim_order(ambiguity_check=True)
+    with pytest.raises(RuntimeError, match=r"does not have unique dim order\.$"):
+        rising(4).expand(3, 4).dim_order(ambiguity_check=True)
+    assert rising(4).expand(3, 4).dim_order() == (0, 1)
     with pytest.raises(TypeError, match="must be a bool or a list of memory formats"):
         rising(2).dim_order(ambiguity_check="error")
 
