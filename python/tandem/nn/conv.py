@@ -116,6 +116,8 @@ class _Conv(Module):
             text += f", padding={self.padding}"
         if self.dilation != (1,) * self._spatial:
             text += f", dilation={self.dilation}"
+        if any(self.output_padding):
+            text += f", output_padding={self.output_padding}"
         if self.groups != 1:
             text += f", groups={self.groups}"
         if self.bias is None:
@@ -257,10 +259,6 @@ class _ConvTranspose(_Conv):
             self.groups,
             self.dilation,
         )
-
-    def extra_repr(self) -> str:
-        text = super().extra_repr()
-        return text if not any(self.output_padding) else f"{text}, output_padding={self.output_padding}"
 
 
 class ConvTranspose1d(_ConvTranspose):

@@ -285,6 +285,9 @@ def test_repr():
     assert repr(nn.Conv2d(4, 8, 3, padding=1, groups=2, bias=False)) == (
         "Conv2d(4, 8, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=2, bias=False)"
     )
+    assert repr(nn.ConvTranspose1d(3, 4, 3, 2, output_padding=1, bias=False)) == (
+        "ConvTranspose1d(3, 4, kernel_size=(3,), stride=(2,), output_padding=(1,), bias=False)"
+    )
     assert repr(nn.Parameter(tandem.ones(1))).startswith("Parameter containing:\ntensor([1.]")
 
 
