@@ -289,7 +289,7 @@ class AffineTransform(Transform):
             result = tandem.full_like(x, math.log(abs(self.scale)))
         shape = x.shape[: x.dim() - self.event_dim]
         if self.event_dim:
-            full = result.expand(x.shape)
+            full = result.expand(tandem.broadcast_shapes(x.shape, result.shape))
             result = sum_rightmost(full, self.event_dim)
         return result.expand(shape)
 

@@ -39,7 +39,9 @@ class CorrCholeskyTransform(Transform):
     bijective = True
 
     def _call(self, x: Tensor) -> Tensor:
-        z = vec_to_tril_matrix(x.tanh(), diag=-1)
+        # Short of 1, beyond which rows have no rest to share: slopes and inverses stay finite.
+        most = 1 - tandem.finfo(x.dtype).eps
+        z = vec_to_tril_matrix(x.tanh().clamp(-most, most), diag=-1)
         rest = (1 - z * z).sqrt().cumprod(-1)
         before = tandem.nn.functional.pad(rest[..., :-1], [1, 0], value=1.0)
         return (z + tandem.eye(z.shape[-1], dtype=z.dtype, device=z.device)) * before

@@ -363,9 +363,25 @@ class ExponentialFamily(Distribution):
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
+        """theta."""
         raise NotImplementedError
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        """F of theta."""
         raise NotImplementedError
 
-    _mean_carrier_measure: Any = NotImplemented
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        """The mean of k(x)."""
+        raise NotImplementedError
+
+    def entropy(self) -> Tensor:
+        """F(theta) - <theta, F'(theta)> minus the mean of k(x), for classes that say what these are."""
+        carried = self._mean_carrier_measure
+        params = [param.detach().requires_grad_() for param in self._natural_params]
+        normalizer = self._log_normalizer(*params)
+        slopes = tandem.autograd.grad(normalizer.sum(), params, create_graph=True)
+        result = normalizer - carried
+        for param, slope in zip(params, slopes, strict=True):
+            result = result - (param * slope).reshape((*self.batch_shape, -1)).sum(-1)
+        return result

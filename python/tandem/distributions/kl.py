@@ -10,7 +10,7 @@ import tandem
 from tandem.distributions._private_names import _batch_trace_XXT, _x_log_x  # noqa: F401
 from tandem.distributions.categorical import Categorical, OneHotCategorical
 from tandem.distributions.discrete import Bernoulli, Binomial, Geometric, Poisson
-from tandem.distributions.distribution import EULER, Distribution, Tensor, sum_rightmost
+from tandem.distributions.distribution import EULER, Distribution, ExponentialFamily, Tensor, sum_rightmost
 from tandem.distributions.gamma import Beta, Dirichlet, Exponential, Gamma, InverseGamma
 from tandem.distributions.independent import Independent
 from tandem.distributions.multivariate_normal import MultivariateNormal, half_log_det, mahalanobis
@@ -63,6 +63,9 @@ def _rule(type_p: type, type_q: type) -> Callable[..., Tensor] | None:
     return _REGISTRY[best]
 
 
+_NO_RULE = "No KL(p || q) is implemented for p type {} and q type {}"
+
+
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """The mean under p of log p(x) - log q(x), one number a batch element.
 
@@ -80,9 +83,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     if rule is None:
         rule = _rule(*key)
         if rule is None:
-            raise NotImplementedError(
-                f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"
-            )
+            raise NotImplementedError(_NO_RULE.format(type(p).__name__, type(q).__name__))
         _FOUND[key] = rule
     return rule(p, q)
 
@@ -287,6 +288,21 @@ def _transformed(p: Any, q: Any) -> Tensor:
         raise NotImplementedError
     more = len(p.event_shape) - len(p.base_dist.event_shape)
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), more)
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _exponential_family(p: Any, q: Any) -> Tensor:
+    """F(theta_q) - F(theta_p) - <theta_q - theta_p, F'(theta_p)>, of one class that says what F and theta are."""
+    if type(p) is not type(q):
+        raise NotImplementedError(_NO_RULE.format(type(p).__name__, type(q).__name__))
+    params = [param.detach().requires_grad_() for param in p._natural_params]
+    others = q._natural_params
+    normalizer = p._log_normalizer(*params)
+    slopes = tandem.autograd.grad(normalizer.sum(), params, create_graph=True)
+    result = q._log_normalizer(*others) - normalizer
+    for param, other, slope in zip(params, others, slopes, strict=True):
+        result = result - sum_rightmost((other - param) * slope, len(q.event_shape))
+    return result
 
 
 # PyTorch's names of rules that others call.

@@ -420,3 +420,47 @@ def test_divergences_of_normal_vectors_of_other_lengths():
     for p, q in ((low(1), low(3)), (full, low(3)), (low(3), full)):
         with pytest.raises(ValueError, match="different event shapes"):
             D.kl_divergence(p, q)
+
+
+class Rate(D.ExponentialFamily):
+    """An exponential distribution that says what its family is, and no more."""
+
+    _mean_carrier_measure = 0
+
+    def __init__(self, rate: tandem.Tensor):
+        self.rate = rate
+        super().__init__(rate.shape, validate_args=False)
+
+    @property
+    def _natural_params(self):
+        return (-self.rate,)
+
+    def _log_normalizer(self, x):
+        return -(-x).log()
+
+
+def test_entropy_and_divergence_of_a_family_follow_from_its_normalizer():
+    a, b = f64(0.5, 2.0), f64(1.5, 0.25)
+    tandem.testing.assert_close(Rate(a).entropy(), D.Exponential(a).entropy())
+    want = D.kl_divergence(D.Exponential(a), D.Exponential(b))
+    tandem.testing.assert_close(D.kl_divergence(Rate(a), Rate(b)), want)
+    with pytest.raises(NotImplementedError, match="p type Rate and q type Exponential"):
+        D.kl_divergence(Rate(a), D.Exponential(b))
+    for what in (D.Poisson(a).entropy, lambda: D.ExponentialFamily(validate_args=False).entropy()):
+        with pytest.raises(NotImplementedError):
+            what()
+
+
+def test_factors_of_correlations_far_out():
+    """tanh is kept below 1, so that slopes are numbers and the inverse is finite."""
+    x = f64(-800.0, 0.0, 800.0).requires_grad_()
+    transform = D.CorrCholeskyTransform()
+    y = transform(x)
+    assert transform.inv(y).isfinite().all() and bool(D.constraints.corr_cholesky.check(y))
+    assert tandem.autograd.grad(y.sum(), x)[0].isfinite().all()
+
+
+def test_the_volume_of_scales_that_widen_a_value():
+    transform = D.AffineTransform(1.0, f64(1.0, 2.0, 3.0), event_dim=1)
+    x = f64(0.5)
+    assert transform.log_abs_det_jacobian(x, transform(x)).item() == pytest.approx(math.log(6))
