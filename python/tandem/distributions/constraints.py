@@ -13,6 +13,7 @@ from tandem._C import Tensor
 
 __all__ = [
     "Constraint",
+    "MixtureSameFamilyConstraint",
     "boolean",
     "cat",
     "corr_cholesky",
@@ -158,6 +159,34 @@ class _IndependentConstraint(Constraint):
 
     def __repr__(self) -> str:
         return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
+
+
+class MixtureSameFamilyConstraint(Constraint):
+    """The support of a mixture: that of any of its components, which are along the last batch dim.
+
+    >>> import tandem
+    >>> D = tandem.distributions
+    >>> parts = D.Uniform(tandem.tensor([0.0, 2.0]), tandem.tensor([1.0, 3.0]))
+    >>> D.constraints.MixtureSameFamilyConstraint(parts.support).check(tandem.tensor([0.5, 1.5, 2.5]))
+    tensor([ True, False,  True])
+    """
+
+    def __init__(self, base_constraint: Any):
+        self.base_constraint = base_constraint
+
+    @property
+    def is_discrete(self) -> Any:
+        return self.base_constraint.is_discrete
+
+    @property
+    def event_dim(self) -> Any:
+        return self.base_constraint.event_dim
+
+    def check(self, value: Any) -> Any:
+        return self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).any(-1)
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
 
 
 class _Boolean(Constraint):

@@ -99,27 +99,6 @@ class Independent(Distribution):
         return f"{self.__class__.__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"
 
 
-class _MixtureSupport(constraints.Constraint):
-    """The support of a mixture: that of any component."""
-
-    def __init__(self, base_constraint: Any):
-        self.base_constraint = base_constraint
-
-    @property
-    def is_discrete(self) -> Any:
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> Any:
-        return self.base_constraint.event_dim
-
-    def check(self, value: Any) -> Any:
-        return self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).any(-1)
-
-    def __repr__(self) -> str:
-        return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
-
-
 class MixtureSameFamily(Distribution):
     """MixtureSameFamily(mixture_distribution, component_distribution): a Categorical chooses along
     the last batch dim of these.
@@ -184,7 +163,7 @@ class MixtureSameFamily(Distribution):
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
-        return _MixtureSupport(self.component_distribution.support)
+        return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
     def _probs(self) -> Tensor:
         probs = self.mixture_distribution.probs

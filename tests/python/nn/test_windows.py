@@ -367,6 +367,8 @@ def test_argument_errors():
             pool(tandem.zeros(1, 2, 4, 4, 4)[..., 0] if "2d" in pool.__name__ else tandem.zeros(1, 2, 4, 4, 4), (2,))
     with pytest.raises(AssertionError, match="Padding_idx must be within"):
         F.embedding(tandem.tensor([0]), tandem.zeros(3, 2), padding_idx=3)
+    with pytest.raises(ValueError, match=r"expected 2D or 3D input \(got 4D input\)"):
+        nn.CircularPad1d(1)(tandem.ones(1, 2, 3, 3))
     with pytest.raises(ValueError, match="valid sizes"):
         nn.ConvTranspose2d(1, 1, 2, stride=2)(tandem.zeros(1, 1, 2, 2), output_size=(9, 9))
 
