@@ -300,8 +300,10 @@ def _exponential_family(p: Any, q: Any) -> Tensor:
     normalizer = p._log_normalizer(*params)
     slopes = tandem.autograd.grad(normalizer.sum(), params, create_graph=True)
     result = q._log_normalizer(*others) - normalizer
+    batch_dims = max(len(p.batch_shape), len(q.batch_shape))
     for param, other, slope in zip(params, others, slopes, strict=True):
-        result = result - sum_rightmost((other - param) * slope, len(q.event_shape))
+        term = (other - param) * slope
+        result = result - sum_rightmost(term, max(term.dim() - batch_dims, 0))
     return result
 
 

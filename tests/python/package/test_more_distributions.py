@@ -446,6 +446,10 @@ def test_entropy_and_divergence_of_a_family_follow_from_its_normalizer():
     tandem.testing.assert_close(D.kl_divergence(Rate(a), Rate(b)), want)
     with pytest.raises(NotImplementedError, match="p type Rate and q type Exponential"):
         D.kl_divergence(Rate(a), D.Exponential(b))
+    rates = tandem.stack([a, b])
+    for p, q in ((rates, a), (a, rates)):
+        want = D.kl_divergence(D.Exponential(p), D.Exponential(q))
+        tandem.testing.assert_close(D.kl_divergence(Rate(p), Rate(q)), want)
     for what in (D.Poisson(a).entropy, lambda: D.ExponentialFamily(validate_args=False).entropy()):
         with pytest.raises(NotImplementedError):
             what()
@@ -464,3 +468,36 @@ def test_the_volume_of_scales_that_widen_a_value():
     transform = D.AffineTransform(1.0, f64(1.0, 2.0, 3.0), event_dim=1)
     x = f64(0.5)
     assert transform.log_abs_det_jacobian(x, transform(x)).item() == pytest.approx(math.log(6))
+
+
+class Rates(D.ExponentialFamily):
+    """Independent exponential distributions as one event, with a parameter without event dims beside."""
+
+    _mean_carrier_measure = 0
+
+    def __init__(self, rate: tandem.Tensor, scale: tandem.Tensor):
+        self.rate, self.scale = rate, scale
+        super().__init__(scale.shape, rate.shape[-1:], validate_args=False)
+
+    @property
+    def _natural_params(self):
+        return -self.rate, -self.scale
+
+    def _log_normalizer(self, x, y):
+        return -(-x).log().sum(-1) - (-y).log()
+
+
+def test_a_divergence_of_a_family_adds_up_over_its_events_alone():
+    p, q = (tandem.rand(2, 3, dtype=F64) + 0.5 for _ in range(2))
+    s, t = (tandem.rand(2, dtype=F64) + 0.5 for _ in range(2))
+    want = D.kl_divergence(D.Exponential(p), D.Exponential(q)).sum(-1)
+    want = want + D.kl_divergence(D.Exponential(s), D.Exponential(t))
+    tandem.testing.assert_close(D.kl_divergence(Rates(p, s), Rates(q, t)), want)
+
+
+def test_divergences_of_several_wishart_distributions_are_those_of_each():
+    spread = tandem.randn(2, 3, 3, 4, dtype=F64)
+    scales, df = spread @ spread.mT + tandem.eye(3, dtype=F64), tandem.rand(2, 3, dtype=F64) + 3
+    made = [D.Wishart(n, covariance_matrix=scale) for n, scale in zip(df, scales, strict=True)]
+    each = [D.kl_divergence(*(D.Wishart(df[k, i], covariance_matrix=scales[k, i]) for k in range(2))) for i in range(3)]
+    tandem.testing.assert_close(D.kl_divergence(*made), tandem.stack(each))
