@@ -72,9 +72,6 @@ class RNNBase(Module):
         dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
-        for name, flag in (("bias", bias), ("batch_first", batch_first)):
-            if not isinstance(flag, bool):
-                raise TypeError(f"{name} should be of type bool, got: {type(flag).__name__}")
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"

@@ -275,9 +275,6 @@ def test_errors():
                 kind(**{"input_size": 3, "hidden_size": 4, **options})
     with pytest.raises(ValueError, match="proj_size has to be smaller than hidden_size"):
         nn.LSTM(3, 4, proj_size=4)
-    for cls, name, value in ((nn.LSTM, "bias", 1), (nn.GRU, "batch_first", 0), (nn.RNN, "bias", "True")):
-        with pytest.raises(TypeError, match=f"{name} should be of type bool, got: {type(value).__name__}"):
-            cls(3, 5, **{name: value})
     with pytest.raises(ValueError, match="only supported for LSTM"):
         nn.GRU(3, 4, proj_size=2)
     with pytest.warns(UserWarning, match="dropout option adds dropout after all but last"):
