@@ -1,10 +1,12 @@
 // LU factors with partial pivoting of each matrix of a batch, and systems of equations by them (blocks.h). Columns are
 // factored in halves: the left one, then what is right of it by a triangular system and a product, then the right one.
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "runtime/lib/linalg/batch.h"
 #include "runtime/lib/linalg/blocks.h"
+#include "runtime/lib/linalg/small_systems.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -67,6 +69,38 @@ class Factoring {
   Scratch<T> panel_;
 };
 
+/// Is a system of n equations and m columns on the right, or are factors of a square matrix, worked on beside others?
+bool isSmall(std::int64_t n, std::int64_t m) { return n >= 1 && n <= kSmallSide && m <= kSmallSide; }
+
+/// Square matrices one after the other, each of which becomes its factors.
+template <class T>
+void factorTogether(T* a, std::int64_t n, std::int64_t count, std::int64_t* swaps) {
+  SideBySide<T> together(n, n, count);
+  for (std::int64_t i = 0; i < count; ++i) together.take(i, {a + i * n * n, n, 1});
+  together.fillUp();
+  together.factor(swaps);
+  for (std::int64_t i = 0; i < count; ++i) together.give(i, a + i * n * n);
+}
+
+/// x[n, m] = a^-1 x of systems one after the other.
+template <class T>
+void solveTogether(const T* a, T* x, std::int64_t n, std::int64_t m, std::int64_t count) {
+  std::int64_t swaps[kSmallTogether<T> * kSmallSide], order[kSmallSide];
+  SideBySide<T> factors(n, n, count), results(n, m, count);
+  for (std::int64_t i = 0; i < count; ++i) factors.take(i, {a + i * n * n, n, 1});
+  factors.fillUp();
+  factors.factor(swaps);
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::iota(order, order + n, 0);
+    for (std::int64_t j = 0; j < n; ++j) std::swap(order[j], order[swaps[i * n + j]]);
+    results.take(i, {x + i * n * m, m, 1}, order);
+  }
+  results.fillUp();
+  factors.solve({.upper = false, .unit = true}, results);
+  factors.solve({.upper = true, .unit = false}, results);
+  for (std::int64_t i = 0; i < count; ++i) results.give(i, x + i * n * m);
+}
+
 /// The row (from 0) that swaps (from 1) bring to each place.
 void orderRows(const std::int32_t* swaps, std::int64_t count, std::int64_t* order, std::int64_t rows) {
   for (std::int64_t i = 0; i < rows; ++i) order[i] = i;
@@ -115,12 +149,18 @@ void lu(const LibraryCall& call) {
   withFloating(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     forEachMatrix(count, m * n * k, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<std::int64_t> rows(static_cast<std::size_t>(k));
-      for (std::int64_t i = begin; i < end; ++i) {
-        if (k > 0) Factoring<T>(out.as<T>() + i * m * n, m, n, rows.data()).run();
-        for (std::int64_t j = 0; j < k; ++j)
-          swaps[i * k + j] = static_cast<std::int32_t>(rows[static_cast<std::size_t>(j)]) + 1;
-        orderRows(swaps + i * k, k, order + i * m, m);
+      const std::int64_t together = m == n && isSmall(n, n) ? kSmallTogether<T> : 1;
+      std::vector<std::int64_t> rows(static_cast<std::size_t>(k * together));
+      for (std::int64_t first = begin; first < end; first += together) {
+        const std::int64_t some = std::min(together, end - first);
+        T* at = out.as<T>() + first * m * n;
+        if (together > 1)
+          factorTogether(at, n, some, rows.data());
+        else if (k > 0)
+          Factoring<T>(at, m, n, rows.data()).run();
+        for (std::int64_t j = 0; j < some * k; ++j)
+          swaps[first * k + j] = static_cast<std::int32_t>(rows[static_cast<std::size_t>(j)]) + 1;
+        for (std::int64_t i = first; i < first + some; ++i) orderRows(swaps + i * k, k, order + i * m, m);
       }
     });
   });
@@ -154,30 +194,45 @@ void lu_solve(const LibraryCall& call) {
           batch,
           {DimsRef(lu.strides).first(r - 2), DimsRef(order.strides).first(r - 2), DimsRef(b.strides).first(r - 2)},
           begin);
-      std::vector<std::int64_t> rows(static_cast<std::size_t>(n));
-      Scratch<T> turned(adjoint ? n * m : 0);
-      for (std::int64_t i = begin; i < end; ++i, at.next()) {
-        T* to = x.as<T>() + i * n * m;
-        const Matrix<T> right{b.as<T>() + at.offset[2], b.strides[r - 2], b.strides[r - 1]};
-        Matrix<T> a{lu.as<T>() + at.offset[0], lu.strides[r - 2], lu.strides[r - 1]};
-        for (std::int64_t j = 0; j < n; ++j) {
-          const std::int64_t row = order.as<std::int64_t>()[at.offset[1] + j * order.strides[r - 2]];
-          if (row < 0 || row >= n) fail("linalg.lu_solve: there is no row ", row, " of ", n);
-          rows[static_cast<std::size_t>(j)] = row;
+      const std::int64_t together = isSmall(n, m) ? kSmallTogether<T> : 1;
+      std::vector<std::int64_t> rows(static_cast<std::size_t>(n * together));
+      Scratch<T> turned(adjoint && together == 1 ? n * m : 0);
+      const TriangleKind first{.upper = false, .unit = !adjoint}, second{.upper = true, .unit = adjoint};
+      for (std::int64_t i = begin; i < end; i += together) {
+        const std::int64_t some = std::min(together, end - i);
+        SideBySide<T> factors(n, n, some), results(n, m, some);
+        for (std::int64_t lane = 0; lane < some; ++lane, at.next()) {
+          T* to = x.as<T>() + (i + lane) * n * m;
+          const Matrix<T> right{b.as<T>() + at.offset[2], b.strides[r - 2], b.strides[r - 1]};
+          Matrix<T> a{lu.as<T>() + at.offset[0], lu.strides[r - 2], lu.strides[r - 1]};
+          if (adjoint) std::swap(a.rowStride, a.columnStride);
+          std::int64_t* taken = rows.data() + lane * n;
+          for (std::int64_t j = 0; j < n; ++j) {
+            taken[j] = order.as<std::int64_t>()[at.offset[1] + j * order.strides[r - 2]];
+            if (taken[j] < 0 || taken[j] >= n) fail("linalg.lu_solve: there is no row ", taken[j], " of ", n);
+          }
+          if (together > 1) {
+            factors.take(lane, a);
+            results.take(lane, right, adjoint ? nullptr : taken);
+            continue;
+          }
+          T* solved = adjoint ? turned.data() : to;
+          if (adjoint)
+            for (std::int64_t j = 0; j < n * m; ++j)
+              solved[j] = right.data[j / m * right.rowStride + j % m * right.columnStride];
+          else
+            permuteRows(right, taken, false, to, n, m);
+          solveTriangular(a, n, first, solved, m, m);
+          solveTriangular(a, n, second, solved, m, m);
+          if (adjoint) permuteRows<T>({solved, m, 1}, taken, true, to, n, m);
         }
-        if (!adjoint) {
-          permuteRows(right, rows.data(), false, to, n, m);
-          solveTriangular(a, n, {.upper = false, .unit = true}, to, m, m);
-          solveTriangular(a, n, {.upper = true, .unit = false}, to, m, m);
-          continue;
-        }
-        std::swap(a.rowStride, a.columnStride);
-        for (std::int64_t j = 0; j < n; ++j)
-          for (std::int64_t c = 0; c < m; ++c)
-            turned[j * m + c] = right.data[j * right.rowStride + c * right.columnStride];
-        solveTriangular(a, n, {.upper = false, .unit = false}, turned.data(), m, m);
-        solveTriangular(a, n, {.upper = true, .unit = true}, turned.data(), m, m);
-        permuteRows<T>({turned.data(), m, 1}, rows.data(), true, to, n, m);
+        if (together == 1) continue;
+        factors.fillUp();
+        results.fillUp();
+        factors.solve(first, results);
+        factors.solve(second, results);
+        for (std::int64_t lane = 0; lane < some; ++lane)
+          results.give(lane, x.as<T>() + (i + lane) * n * m, adjoint ? rows.data() + lane * n : nullptr);
       }
     });
   });
@@ -193,10 +248,16 @@ void solve(const LibraryCall& call) {
   withFloating(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     forEachMatrix(x.numel() / (n * m), n * n * (n + m), [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t together = isSmall(n, m) ? kSmallTogether<T> : 1;
       Scratch<T> factors(n * n);
-      for (std::int64_t i = begin; i < end; ++i) {
+      for (std::int64_t i = begin; i < end; i += together) {
+        T* to = x.as<T>() + i * n * m;
+        if (together > 1) {
+          solveTogether(a.as<T>() + i * n * n, to, n, m, std::min(together, end - i));
+          continue;
+        }
         std::copy_n(a.as<T>() + i * n * n, n * n, factors.data());
-        solveSystem(factors.data(), x.as<T>() + i * n * m, n, m);
+        solveSystem(factors.data(), to, n, m);
       }
     });
   });

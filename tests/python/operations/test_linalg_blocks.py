@@ -44,6 +44,36 @@ def test_triangular_systems(n, columns, upper):
     close(used @ low.double(), b, 1e-4)
 
 
+@pytest.mark.parametrize("n", range(1, 9))
+@pytest.mark.parametrize("dtype", [tandem.float32, F64])
+def test_small_systems_side_by_side(n, dtype):
+    """Several small systems share vectors; those with more columns do not, and give the same bits."""
+    for count in (1, 2, 5, 11):
+        a, b = matrix(count, n, n).to(dtype), matrix(count, n, 9, seed=4).to(dtype)
+        lu, pivots = linalg.lu_factor(a)
+        wide = linalg.lu_factor(tandem.cat([a, b[:, :, :1]], -1))
+        assert_same_bits(lu, wide.LU[:, :, :n])
+        assert pivots.tolist() == wide.pivots.tolist()
+        for adjoint in (False, True):
+            whole = linalg.lu_solve(lu, pivots, b, adjoint=adjoint)
+            for columns in (1, 3, 8):
+                some = b[:, :, :columns]
+                assert_same_bits(linalg.lu_solve(lu, pivots, some, adjoint=adjoint), whole[:, :, :columns])
+                lies = some.mT.contiguous().mT
+                assert_same_bits(linalg.lu_solve(lu, pivots, lies, adjoint=adjoint), whole[:, :, :columns])
+        assert_same_bits(linalg.solve(a, b[:, :, :2]), linalg.solve(a, b)[:, :, :2])
+        assert_same_bits(linalg.inv(a)[-1], linalg.inv(a[-1]))
+        close(a.double() @ linalg.inv(a).double(), np.broadcast_to(np.eye(n), a.shape), 1e-2 if dtype != F64 else 1e-9)
+    # Ties, no pivot, and what is not finite beside others.
+    a = tandem.ones(9, n, n, dtype=dtype)
+    a[1], a[2, 0, 0], a[3, -1, 0], a[4, :, 0] = 0, float("nan"), float("inf"), 0
+    a[5] = tandem.randint(-1, 2, (n, n))
+    lu, pivots, _ = linalg.lu_factor_ex(a)
+    wide = linalg.lu_factor_ex(tandem.cat([a, tandem.ones(9, n, 1, dtype=dtype)], -1))
+    assert_same_bits(lu, wide.LU[:, :, :n])
+    assert pivots.tolist() == wide.pivots.tolist()
+
+
 @pytest.mark.parametrize("n", SIZES)
 def test_cholesky(n):
     a = matrix(2, n, n)
