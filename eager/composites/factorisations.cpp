@@ -151,8 +151,8 @@ std::array<Tensor, 2> linalg_qr(const Tensor& a, std::string_view mode) {
   needMatrices("linalg.qr", a, "A");
   if (mode == "r") {
     // Without a Q there is no derivative.
-    Tensor r = qr_plain(detached(a), false)[1];
-    return {zeros(Dims{0}, a.dtype()), r};
+    const Tensor packed = geqrf(detached(a))[0];
+    return {zeros(Dims{0}, a.dtype()), triu(narrow(packed, -2, 0, std::min(a.size(-2), a.size(-1))), 0)};
   }
   if (mode != "reduced" && mode != "complete")
     fail("qr received unrecognized mode '", mode, "' but expected one of 'reduced' (default), 'r', or 'complete'");

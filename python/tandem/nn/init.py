@@ -378,16 +378,16 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
         return tensor
-    import numpy as np
-
     rows = tensor.shape[0]
     flat = tandem.empty([rows, tensor.numel() // rows], dtype=tensor.dtype, device=tensor.device)
-    matrix = _draw_normal(flat, 0.0, 1.0, generator).to(tandem.float64).cpu().numpy()
-    q, r = np.linalg.qr(matrix.T if matrix.shape[0] < matrix.shape[1] else matrix)
+    matrix = _draw_normal(flat, 0.0, 1.0, generator)
+    if matrix.itemsize < 4:
+        matrix = matrix.float()
+    across = matrix.shape[0] < matrix.shape[1]
+    q, r = tandem.linalg.qr(matrix.T if across else matrix)
     # A QR decomposition is unique once the diagonal of R is positive; only so is Q uniformly distributed.
-    q = q * np.sign(np.diag(r))
-    q = np.ascontiguousarray(q.T if matrix.shape[0] < matrix.shape[1] else q).reshape(tuple(tensor.shape))
-    return tensor.copy_(tandem.from_numpy(q)).mul_(gain)
+    q = q * r.diagonal().sign()
+    return tensor.copy_((q.T if across else q).reshape(tensor.shape)).mul_(gain)
 
 
 @_ungraded

@@ -365,6 +365,9 @@ def test_other_initial_values():
     tandem.manual_seed(0)
     q = nn.init.orthogonal_(tandem.empty(3, 5), gain=2.0).numpy()
     np.testing.assert_allclose(q @ q.T, 4 * np.eye(3), atol=1e-5)
+    for dtype, atol in ((tandem.bfloat16, 0.1), (tandem.float64, 1e-12)):
+        q = nn.init.orthogonal_(tandem.empty(7, 2, 2, dtype=dtype)).double().reshape(7, 4).numpy()
+        np.testing.assert_allclose(q.T @ q, np.eye(4), atol=atol)
     assert nn.init.eye_(tandem.empty(2, 3)).tolist() == [[1, 0, 0], [0, 1, 0]]
     assert nn.init.constant_(tandem.empty(2), 3.0).tolist() == [3.0, 3.0]
     w = nn.init.trunc_normal_(tandem.empty(1000), mean=1.0, std=0.5, a=0.5, b=1.2).numpy()

@@ -79,7 +79,7 @@ def test_factors_multiply_to_the_matrix(shape):
     close(q @ r, a)
     close(q.mT @ q, np.broadcast_to(np.eye(k), (*shape[:-2], k, k)))
     assert linalg.qr(a, "complete").Q.shape[-2:] == (m, m)
-    close(linalg.qr(a, "r").R, r)
+    assert_same_bits(linalg.qr(a, "r").R, r)
     u, s, vh = linalg.svd(a, full_matrices=False)
     close((u * s.unsqueeze(-2)) @ vh, a)
     full = linalg.svd(a)
