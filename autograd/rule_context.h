@@ -35,6 +35,7 @@ class RuleContext {
   [[nodiscard]] bool needs(int i) const { return wanted_[i]; }
   void set(int i, Tensor g) { grads_[i] = std::move(g); }
 
+  [[nodiscard]] int numResults() const { return static_cast<int>(cotangents_.size()); }
   [[nodiscard]] int numOperands() const { return static_cast<int>(wanted_.size()); }
   /// A saved operand that is a tensor.
   const Tensor& input(int i);

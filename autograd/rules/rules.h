@@ -45,6 +45,8 @@ void alias(RuleContext& c);
 void batchIn(RuleContext& c);
 void batchOut(RuleContext& c);
 void windowWrite(RuleContext& c);
+void pieces(RuleContext& c);
+void unbind(RuleContext& c);
 
 // windows.cpp
 void maxPool(RuleContext& c);

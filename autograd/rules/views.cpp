@@ -152,6 +152,24 @@ void asStrided(RuleContext& c) {
   c.set(0, intoWindow(c.inputShape(0), c.grad(), {Dims(size), Dims(stride), offset}));
 }
 
+namespace {
+
+/// The cotangents of all results; of those that have none zeros that take no memory.
+std::vector<Tensor> cotangentsOf(RuleContext& c) {
+  std::vector<Tensor> all;
+  DType dtype = c.resultDType();
+  for (int i = 0; i < c.numResults(); ++i)
+    if (c.hasGrad(i)) dtype = c.grad(i).dtype();
+  for (int i = 0; i < c.numResults(); ++i)
+    all.push_back(c.hasGrad(i) ? c.grad(i) : zerosToAddTo(c.resultShape(i), dtype));
+  return all;
+}
+
+}  // namespace
+
+void pieces(RuleContext& c) { c.set(0, ops::cat(cotangentsOf(c), c.rawAttrs().back())); }
+void unbind(RuleContext& c) { c.set(0, ops::stack(cotangentsOf(c), c.rawAttrs().back())); }
+
 void windowWrite(RuleContext& c) {
   AttrReader a = c.attrs();
   DimsRef size = a.list();

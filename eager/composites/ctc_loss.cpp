@@ -92,11 +92,12 @@ Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& giv
   const std::array<Tensor, 3> start{margin, zeros(Dims{batch, 1}, scores.dtype()),
                                     full(Dims{batch, places - 1}, kImpossible, scores.dtype())};
   Tensor alpha = cat(start, 1);
+  const std::vector<Tensor> atStep = unbind(at, 0);
   for (std::int64_t t = 0; t < steps; ++t) {
     FusedScope fused(alpha);
     const Tensor stayed = narrow(alpha, 1, 2, places);
     const Tensor skipped = add(narrow(alpha, 1, 0, places), skipping);
-    const Tensor next = add(logaddexp3(stayed, narrow(alpha, 1, 1, places), skipped), select(at, 0, t));
+    const Tensor next = add(logaddexp3(stayed, narrow(alpha, 1, 1, places), skipped), atStep[static_cast<std::size_t>(t)]);
     const std::array<Tensor, 2> both{margin, where(gt(running, t), next, stayed)};
     alpha = cat(both, 1);
   }

@@ -110,38 +110,64 @@ Tensor reshape_as(const Tensor& x, const Tensor& other) { return reshape(x, othe
 Tensor contiguous(const Tensor& x) { return x.isContiguous() ? x : clone(x); }
 
 namespace {
-std::vector<Tensor> asPieces(std::vector<Tensor> views) {
-  for (const Tensor& t : views)
-    if (t.impl()->origin == ViewOrigin::Plain) t.impl()->origin = ViewOrigin::Piece;
-  return views;
+
+/// Views of x, `count` of them, which `part` makes. They have one history: their gradients go back together, where a
+/// gradient of the size of x for each of them would take time by the square of their number.
+template <class Part>
+std::vector<Tensor> piecesOf(OpCode op, const Tensor& x, std::span<const std::int64_t> attrs, std::size_t count,
+                             Part part) {
+  const bool recorded = gradEnabled();
+  std::vector<Tensor> out;
+  {
+    NoGrad off;
+    for (std::size_t i = 0; i < count; ++i) out.push_back(part(i));
+  }
+  if (recorded && x.impl()->origin == ViewOrigin::Plain)
+    for (const Tensor& t : out) t.impl()->origin = ViewOrigin::Piece;
+  const Operand operands[] = {x};
+  tapeWhole(op, operands, attrs, out);
+  return out;
 }
+
+void needSplittable(const Tensor& x) {
+  if (x.dim() == 0) fail("split expects at least a 1-dimensional tensor");
+}
+
+std::vector<Tensor> splitInto(OpCode op, const Tensor& x, DimsRef sizes, std::int64_t dim,
+                              std::span<const std::int64_t> attrs) {
+  std::int64_t at = 0;
+  return piecesOf(op, x, attrs, sizes.size(), [&](std::size_t i) {
+    const std::int64_t first = at;
+    at += sizes[i];
+    return narrow(x, dim, first, sizes[i]);
+  });
+}
+
 }  // namespace
 
 std::vector<Tensor> split_sizes(const Tensor& x, DimsRef sizes, std::int64_t dim) {
   dim = wrapDim(dim, x.dim());
-  if (x.dim() == 0) fail("split expects at least a 1-dimensional tensor");
+  needSplittable(x);
   std::int64_t total = 0;
   for (auto s : sizes) total = sizeSum("split", total, s);
   if (total != x.shape()[dim])
     fail("split_with_sizes expects split_sizes to sum exactly to ", x.shape()[dim],
          " (input tensor's size at dimension ", dim, "), but got split_sizes=", shapeText(sizes));
-  std::vector<Tensor> out;
-  std::int64_t at = 0;
-  for (auto s : sizes) {
-    out.push_back(narrow(x, dim, at, s));
-    at += s;
-  }
-  return asPieces(out);
+  std::vector<std::int64_t> attrs{static_cast<std::int64_t>(sizes.size())};
+  attrs.insert(attrs.end(), sizes.begin(), sizes.end());
+  attrs.push_back(dim);
+  return splitInto(OpCode::split_with_sizes, x, sizes, dim, attrs);
 }
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) {
   dim = wrapDim(dim, x.dim());
-  if (x.dim() == 0) fail("split expects at least a 1-dimensional tensor");
+  needSplittable(x);
   std::int64_t n = x.shape()[dim];
   if (size < 0 || (size == 0 && n != 0)) fail("split expects split_size be non-negative, but got split_size=", size);
   Dims sizes;
   for (std::int64_t at = 0; at < n; at += sizes.back()) sizes.push_back(std::min(size, n - at));
   if (sizes.empty()) sizes.push_back(0);
-  return split_sizes(x, sizes, dim);
+  const std::int64_t attrs[] = {size, dim};
+  return splitInto(OpCode::split, x, sizes, dim, attrs);
 }
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim) {
   if (chunks <= 0) fail("chunk expects `chunks` to be greater than 0, got: ", chunks);
@@ -154,9 +180,9 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim
 std::vector<Tensor> unbind(const Tensor& x, std::int64_t dim) {
   dim = wrapDim(dim, x.dim());
   if (x.dim() == 0) fail<IndexError>("unbind: Dimension specified as ", dim, " but tensor has no dimensions");
-  std::vector<Tensor> out;
-  for (std::int64_t i = 0; i < x.shape()[dim]; ++i) out.push_back(select(x, dim, i));
-  return asPieces(out);
+  const std::int64_t attrs[] = {dim};
+  return piecesOf(OpCode::unbind, x, attrs, static_cast<std::size_t>(x.shape()[dim]),
+                  [&](std::size_t i) { return select(x, dim, static_cast<std::int64_t>(i)); });
 }
 
 Tensor cat(std::span<const Tensor> tensors, std::int64_t dim) {

@@ -173,6 +173,7 @@ def : Composite<"chunk", "Tensor input, int chunks, int dim=0"> {
 
 def : Composite<"split", "Tensor tensor, int split_size_or_sections, int dim=0"> {
   let python = "split";
+  let rule = "pieces";
   let results = "Tensor[]";
   let summary = "Pieces of a size along `dim`, as views; the last may be smaller.";
   let shapes = "`input`, shorter in `dim`: together they are `input`";
@@ -198,6 +199,7 @@ def : Composite<"split_sizes", "Tensor tensor, int[] split_size_or_sections, int
 }
 
 def : Pieces<"split_with_sizes", "Tensor input, int[] split_sizes, int dim=0"> {
+  let rule = "pieces";
   let summary = "Pieces of the given sizes along `dim`, as views.";
   let shapes = "`input`, shorter in `dim`: together they are `input`";
   let accepts = "Any";
@@ -209,6 +211,7 @@ def : Pieces<"split_with_sizes", "Tensor input, int[] split_sizes, int dim=0"> {
 }
 
 def : Composite<"unbind", "Tensor input, int dim=0"> {
+  let rule = "unbind";
   let results = "Tensor[]";
   let summary = "All slices of `dim`, as views.";
   let shapes = "`input` without `dim`, as many times as `dim` is long";
