@@ -1,6 +1,7 @@
 // Factorisations of matrices as users know them, and what follows from one: least squares, exponentials.
 #include <array>
 
+#include "eager/batch.h"
 #include "eager/composites/matrices.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
@@ -173,7 +174,8 @@ Tensor linalg_householder_product(const Tensor& a, const Tensor& tau) {
   if (a.dtype() != tau.dtype())
     fail("torch.linalg.householder_product: tau dtype ", dtypeClassName(tau.dtype()), " does not match input dtype ",
          dtypeClassName(a.dtype()));
-  if (k == 0) return expandBatch(eye(m, n, a.dtype()), batchOf(a));
+  const Tensor both[] = {a, tau};
+  if (k == 0) return constantIn(expandBatch(eye(m, n, a.dtype()), batchOf(a)), both);
   Dims tauShape = batchOf(a);
   tauShape.push_back(k);
   if (!isDifferentiated(a) && !isDifferentiated(tau)) return householder_product_plain(a, expand(tau, tauShape));
@@ -305,10 +307,12 @@ std::array<Tensor, 4> linalg_lstsq(const Tensor& a, const Tensor& b, std::option
   Tensor none = zeros(Dims{0}, a.dtype());
   bool overdetermined = m > n && way != "gelsy";
   if (overdetermined && byValues) {
-    Tensor deficient = sum(lt(rank, n));
+    // Of all examples of a vmap, as of all matrices.
+    Tensor deficient = sum(lt(isBatched(rank) ? allExamples(rank, activeAxes(), false) : rank, n));
     overdetermined = learnSize(deficient) == 0;
   }
-  Tensor residuals = overdetermined ? sum(square(sub(matmul(a, x), right)), Dims{-2}) : none;
+  const Tensor both[] = {a, b};
+  Tensor residuals = overdetermined ? sum(square(sub(matmul(a, x), right)), Dims{-2}) : constantIn(none, both);
   return {vector ? squeeze_dims(x, Dims{-1}) : x, residuals, way == "gels" ? zeros(Dims{0}, DType::Int64) : rank,
           byValues ? s : none};
 }

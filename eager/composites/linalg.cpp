@@ -197,12 +197,12 @@ Tensor largestOf(const Tensor& s) {
 }  // namespace
 
 namespace {
-/// The pseudo-inverse of `matrix`, which is `a` or made of its lower triangle, with the derivative by `a`.
-Tensor pseudoInverse(const Tensor& matrix, const Tensor& a, const Tensor& limit) {
+/// The pseudo-inverse of `a` with these factors, of its values above `limit`.
+Tensor pseudoInverse(const std::array<Tensor, 3>& factors, const Tensor& a, const Tensor& limit) {
   std::array<Tensor, 1> result;
   {
     NoGrad noGrad;
-    auto [u, s, vh] = svd_plain(matrix, false);
+    const auto& [u, s, vh] = factors;
     Tensor kept = gt(s, unsqueeze(limit, -1));
     Tensor inverted = where(kept, reciprocal(where(kept, s, 1)), 0);
     result[0] = matmul(mul(transpose(vh, -2, -1), unsqueeze(inverted, -2)), transpose(u, -2, -1));
@@ -213,7 +213,9 @@ Tensor pseudoInverse(const Tensor& matrix, const Tensor& a, const Tensor& limit)
 }
 }  // namespace
 
-Tensor pinv_plain(const Tensor& a, const Tensor& limit) { return pseudoInverse(a, a, limit); }
+Tensor pinv_plain(const Tensor& a, const Tensor& limit) {
+  return pseudoInverse(svd_plain(detached(a), false), a, limit);
+}
 
 Tensor linalg_pinv(const Tensor& a, const std::optional<Operand>& atol, const std::optional<Operand>& rtol,
                    bool hermitian) {
@@ -222,9 +224,10 @@ Tensor linalg_pinv(const Tensor& a, const std::optional<Operand>& atol, const st
   else
     needMatrices("linalg.pinv", a, "A");
   if (a.numel() == 0) return clone(transpose(a, -2, -1));
-  Tensor matrix = symmetric(a, hermitian);
-  Tensor limit = cutoff(a, largestOf(singularValuesOf(matrix)), atol, rtol);
-  return pseudoInverse(matrix, a, expand(limit, batchOf(a)));
+  // The values by themselves, of another algorithm, may differ from these in the last bit.
+  const auto factors = svd_plain(symmetric(a, hermitian), false);
+  const Tensor limit = cutoff(a, largestOf(factors[1]), atol, rtol);
+  return pseudoInverse(factors, a, expand(limit, batchOf(a)));
 }
 Tensor linalg_pinv_rcond(const Tensor& a, const Operand& rcond, bool hermitian) {
   return linalg_pinv(a, Operand(0.0), rcond, hermitian);

@@ -456,3 +456,31 @@ def test_a_singular_matrix_is_an_error_in_every_mode(mode):
     with pytest.raises(linalg.LinAlgError, match="diagonal element 2 is zero"):
         run_in(mode, inverse, tandem.ones(2, 2))
     close(run_in(mode, inverse, tandem.eye(2)), tandem.eye(2) + 1)
+
+
+def test_pinv_takes_its_limit_from_the_values_it_compares():
+    tandem.manual_seed(0)
+    for _ in range(50):
+        a = tandem.randn(5, 5, dtype=tandem.float64)
+        assert not tandem.linalg.pinv(a, rtol=1.0).any()
+        assert not tandem.linalg.pinv(a + a.mT, rtol=1.0, hermitian=True).any()
+        assert tandem.linalg.matrix_rank(a, rtol=1.0) == 0
+
+
+def test_empty_results_have_a_history():
+    a, b = tandem.randn(3, 3, requires_grad=True), tandem.randn(3, 1)
+    residuals = tandem.linalg.lstsq(a, b).residuals
+    assert residuals.shape == (0,) and residuals.requires_grad
+    product = tandem.linalg.householder_product(a, tandem.empty(0))
+    assert product.requires_grad and tandem.autograd.grad(product.sum(), a)[0].count_nonzero() == 0
+    assert not tandem.linalg.lstsq(a.detach(), b).residuals.requires_grad
+
+
+@pytest.mark.parametrize("driver", ["gelss", "gelsd"])
+def test_least_squares_of_every_example(driver):
+    tandem.manual_seed(0)
+    a, b = tandem.randn(3, 4, 2), tandem.randn(3, 4, 1)
+    want = tandem.linalg.lstsq(a, b, driver=driver)
+    found = tandem.func.vmap(lambda a, b: tuple(tandem.linalg.lstsq(a, b, driver=driver)))(a, b)
+    for w, f in zip(want, found, strict=True):
+        assert tandem.allclose(w.double(), f.double(), atol=1e-5) and w.shape == f.shape
