@@ -476,6 +476,10 @@ def test_gamma_functions() -> None:
     a, x = a[:, None], x[None, :]
     compare(tandem.special.gammainc, a, x, exact=False, tolerance=1e-13)
     compare(tandem.special.gammaincc, a, x, exact=False, tolerance=1e-13)
+    large = tandem.tensor([2e10, 1e12, 1e20, 1e308], dtype=tandem.float64)[:, None]
+    near = large + large.sqrt() * tandem.tensor([-40.0, -3.0, 0.0, 1.0, 20.0], dtype=tandem.float64)
+    for function in (tandem.special.gammainc, tandem.special.gammaincc):
+        compare(function, large, near, exact=False, tolerance=1e-12)
     inside = (a[1:9].expand(8, 8).contiguous(), x[:, 1:9].expand(8, 8).contiguous())
     compare(tandem.special.gammainc, *inside, exact=False, tolerance=1e-11, backward=True)
     s = tandem.tensor([1.0, 1.5, 2.0, 3.0, 11.0, 70.0, 0.5, float("nan")], dtype=tandem.float64)[:, None]

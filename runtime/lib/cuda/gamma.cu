@@ -7,6 +7,7 @@
 #define EPSILON 2.220446049250313e-16
 #define MOST_TERMS (1 << 20)
 #define FAR_BELOW (-1024.0)
+#define LARGE_SHAPE 1e10
 
 static __device__ inline double magnitude(double x) { return x < 0 ? -x : x; }
 
@@ -102,17 +103,19 @@ static __device__ double digammaAbove1(double x) {
   return y + logOf(x) - 0.5 / x - tail;
 }
 
+// u - log(1 + u)
+static __device__ double logDistance(double u) {
+  if (!(magnitude(u) < 0.2)) return u - log1pOf(u);
+  double distance = 0;
+  double power = u * u;
+  for (int k = 2; k < 40; ++k, power *= -u) distance += power / k;
+  return distance;
+}
+
 // log(x^a e^-x / Gamma(a + 1)), without losing digits to its large terms.
 static __device__ double logPrefactor(double a, double x) {
   if (a < 10) return a * logOf(x) - x - lgammaOf(a + 1);
-  const double u = (x - a) / a;
-  double distance = 0;  // u - log(1 + u)
-  if (magnitude(u) < 0.2) {
-    double power = u * u;
-    for (int k = 2; k < 40; ++k, power *= -u) distance += power / k;
-  } else {
-    distance = u - log1pOf(u);
-  }
+  const double distance = logDistance((x - a) / a);
   const double z = 1 / (a * a);
   const double stirling = (1.0 / 12 - z * (1.0 / 360 - z * (1.0 / 1260 - z * (1.0 / 1680 - z * (1.0 / 1188))))) / a;
   return -a * distance - 0.5 * logOf(2 * 3.141592653589793 * a) - stirling;
@@ -195,10 +198,8 @@ static __device__ Jet upperFraction(double a, double x) {
 // Is the sum over all powers slow to settle, or, where the `upper` part is wanted, so near 1 that digits would be lost?
 static __device__ inline bool inTail(double a, double x, bool upper) { return a < 1 && upper ? x > 0.75 : x > a + 1; }
 
-static __device__ double incompleteGamma(double a, double x, bool upper) {
-  if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (a == INFINITY_D && x == INFINITY_D)) return NAN_D;
-  if (a == 0 || x == INFINITY_D) return upper ? 0 : 1;
-  if (x == 0 || a == INFINITY_D) return upper ? 1 : 0;
+// P(a, x), or Q, of numbers above 0.
+static __device__ double gammaBySums(double a, double x, bool upper) {
   const double scale = expOf(logPrefactor(a, x));
   if (inTail(a, x, upper)) {
     const double q = scale * a * upperFraction(a, x).c[0];
@@ -206,6 +207,24 @@ static __device__ double incompleteGamma(double a, double x, bool upper) {
   }
   const double p = scale * lowerSum(a, x).c[0];
   return upper ? 1 - p : p;
+}
+
+// The same of large a by Temme's uniform expansion, the first two terms of it (DLMF 8.12). erfc(z) is Q(1/2, z^2).
+static __device__ double largeGamma(double a, double x, bool upper) {
+  const double u = (x - a) / a;
+  const bool large = (x < a) == upper;
+  if (!(magnitude(u) < 0.2)) return large ? 1 : 0;
+  const double square = a * logDistance(u);
+  const double tail = square > 0 ? gammaBySums(0.5, square, true) : 1;
+  const double rest = expOf(-square) / rootOf(2 * 3.141592653589793 * a) * (u / 12 - 1.0 / 3);
+  return (large ? 2 - tail : tail) / 2 + (upper ? rest : -rest);
+}
+
+static __device__ double incompleteGamma(double a, double x, bool upper) {
+  if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (a == INFINITY_D && x == INFINITY_D)) return NAN_D;
+  if (a == 0 || x == INFINITY_D) return upper ? 0 : 1;
+  if (x == 0 || a == INFINITY_D) return upper ? 1 : 0;
+  return a > LARGE_SHAPE ? largeGamma(a, x, upper) : gammaBySums(a, x, upper);
 }
 
 // The `order`-th derivative of P in a, divided by x^(a-1) e^-x / Gamma(a).

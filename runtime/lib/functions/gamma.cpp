@@ -23,7 +23,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr int kMostTerms = 1 << 20;
-constexpr double kFarBelow = -1024;  // where too many terms are below 0 to add them one by one
+constexpr double kFarBelow = -1024;   // where too many terms are below 0 to add them one by one
+constexpr double kLargeShape = 1e10;  // from which on sums may need more terms than that
 
 /// The sum over k of (1 / r + k)^-2.
 [[gnu::always_inline]] inline double trigammaFrom(double r) {
@@ -133,17 +134,19 @@ double digammaAbove1(double x) {
   return y + std::log(x) - 0.5 / x - tail;
 }
 
+/// u - log(1 + u)
+double logDistance(double u) {
+  if (!(std::abs(u) < 0.2)) return u - std::log1p(u);
+  double distance = 0;
+  double power = u * u;
+  for (int k = 2; k < 40; ++k, power *= -u) distance += power / k;
+  return distance;
+}
+
 /// log(x^a e^-x / Gamma(a + 1)), without losing digits to its large terms.
 double logPrefactor(double a, double x) {
   if (a < 10) return a * std::log(x) - x - std::lgamma(a + 1);
-  double u = (x - a) / a;
-  double distance = 0;  // u - log(1 + u)
-  if (std::abs(u) < 0.2) {
-    double power = u * u;
-    for (int k = 2; k < 40; ++k, power *= -u) distance += power / k;
-  } else {
-    distance = u - std::log1p(u);
-  }
+  const double distance = logDistance((x - a) / a);
   double z = 1 / (a * a);
   double stirling = (1.0 / 12 - z * (1.0 / 360 - z * (1.0 / 1260 - z * (1.0 / 1680 - z * (1.0 / 1188))))) / a;
   return -a * distance - 0.5 * std::log(2 * std::numbers::pi * a) - stirling;
@@ -269,11 +272,21 @@ V upperFraction(double a, double x, int order) {
 /// lost?
 bool inTail(double a, double x, bool upper) { return a < 1 && upper ? x > 0.75 : x > a + 1; }
 
+/// P(a, x), or Q, of large a by Temme's uniform expansion, the first two terms of it (DLMF 8.12).
+double largeGamma(double a, double x, bool upper) {
+  const double u = (x - a) / a, side = (x < a) == upper ? -1 : 1;
+  if (!(std::abs(u) < 0.2)) return side < 0 ? 1 : 0;
+  const double square = a * logDistance(u);
+  const double rest = std::exp(-square) / std::sqrt(2 * std::numbers::pi * a) * (u / 12 - 1.0 / 3);
+  return std::erfc(side * std::sqrt(square)) / 2 + (upper ? rest : -rest);
+}
+
 /// P(a, x), or Q, where they are no sum of powers times `scale`: none where they are.
 std::optional<double> incompleteGammaAtOnce(double a, double x, bool upper, double& scale) {
   if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (a == kInf && x == kInf)) return kNan;
   if (a == 0 || x == kInf) return upper ? 0 : 1;
   if (x == 0 || a == kInf) return upper ? 1 : 0;
+  if (a > kLargeShape) return largeGamma(a, x, upper);
   scale = std::exp(logPrefactor(a, x));
   if (!inTail(a, x, upper)) return {};
   double q = scale * a * upperFraction<double>(a, x, 0);

@@ -362,3 +362,31 @@ def test_errors_of_matrices():
         tandem.linalg.cholesky(tandem.ones(2))
     with pytest.raises(RuntimeError, match=r"Incompatible shapes of A and B for the equation AX = B \(2x2 and 3x1\)"):
         tandem.linalg.solve_triangular(tandem.eye(2), tandem.ones(3, 1), upper=False)
+
+
+# By the sums of 200 bits that define them; around a itself 1/2 + 1 / (3 sqrt(2 pi a)).
+LARGE_SHAPES = [
+    (1e12, 1e12, 0.5 + 1 / (3 * math.sqrt(2e12 * math.pi)), 0.5 - 1 / (3 * math.sqrt(2e12 * math.pi))),
+    (1e20, 1e20, 0.5 + 1 / (3 * math.sqrt(2e20 * math.pi)), 0.5 - 1 / (3 * math.sqrt(2e20 * math.pi))),
+    (2e10, 2e10 + 1e6, 1.0, 7.69370033285458977e-13),
+    (2e10, 2e10 - 3e6, 3.52624922620651427e-100, 1.0),
+    (1e11, 1e3, 0.0, 1.0),
+    (1e300, 1e308, 1.0, 0.0),
+    (1e308, 1e308, 0.5, 0.5),
+]
+
+
+@pytest.mark.parametrize(("a", "x", "lower", "upper"), LARGE_SHAPES)
+def test_incomplete_gamma_of_large_shapes(a, x, lower, upper):
+    for function, want in ((tandem.igamma, lower), (tandem.igammac, upper)):
+        found = function(tensor(a, dtype=F64), tensor(x, dtype=F64)).item()
+        assert abs(found - want) <= 2e-12 * want, (function, found, want)
+
+
+def test_incomplete_gamma_goes_on_where_its_formula_changes():
+    """Beside 1e10 the sums serve below, an expansion above."""
+    a = tensor([1e10, 1e10 + 1], dtype=F64)
+    for steps in (-6.0, -1.0, 0.0, 1.0, 6.0):
+        for function in (tandem.igamma, tandem.igammac):
+            below, above = function(a, a + steps * a.sqrt()).tolist()
+            assert abs(below - above) <= 1e-9 * below, (function, steps)
