@@ -421,7 +421,7 @@ void widenWhereSummedAlone(std::vector<Term>& terms, const Labels& output) {
     for (std::size_t k = 0; k < terms.size(); ++k)
       if (k != i) elsewhere |= terms[k].mask();
     for (std::size_t d = 0; d < terms[i].labels.size(); ++d)
-      alone |= !has(elsewhere, terms[i].labels[d]) && terms[i].t.shape()[d] != 1;
+      alone |= !has(elsewhere, terms[i].labels[d]) && (terms.size() == 1 || terms[i].t.shape()[d] != 1);
   }
   if (!alone) return;
   for (Term& term : terms) term.t = toDType(term.t, DType::Int64);

@@ -184,6 +184,7 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::optional<st
 }
 
 Tensor sum_to_size(const Tensor& x, DimsRef size) {
+  if (size.empty()) return sum(x);  // of integers in int64, one of no dims too
   std::int64_t lead = x.dim() - static_cast<std::int64_t>(size.size());
   bool fits = lead >= 0;
   Dims summed;

@@ -104,3 +104,13 @@ def test_numbers_plus_multiples_of_tensors():
         tandem.add(1, tandem.ones(2, dtype=tandem.int32), alpha=0.5)
     with pytest.raises(RuntimeError, match="with a bool tensor is not supported"):
         tandem.sub(True, ones(F32), alpha=2)
+
+
+@pytest.mark.parametrize("dtype", [tandem.int32, tandem.uint8, tandem.bool])
+@pytest.mark.parametrize("size", [1, 2])
+def test_whole_numbers_that_are_summed_are_int64(dtype, size):
+    x = tandem.ones(3, size, dtype=dtype)
+    assert tandem.einsum("ij->i", x).dtype is tandem.int64
+    assert tandem.einsum("ij->i", x).tolist() == [size] * 3
+    assert x.sum_to_size(()).dtype is tandem.int64 and x[0, 0].sum_to_size(()).dtype is tandem.int64
+    assert x.sum_to_size(3, size).dtype is dtype
