@@ -114,6 +114,30 @@ Tensor laidOut(const Tensor& t, const Dims& order, const std::function<Tensor(co
   return y;
 }
 
+Dims orderOfResult(std::span<const Tensor> operands) {
+  const Dims& shape = operands[0].shape();
+  bool known = !RowMajorResults::active() && operands[0].numel() > 0;
+  std::vector<Dims> strides;
+  for (const Tensor& t : operands) {
+    known = known && !t.impl()->batch;
+    strides.push_back(t.strides());
+  }
+  return known ? orderOfStrides(shape, strides) : orderOf(MemoryFormat::Contiguous, operands[0].dim());
+}
+
+Tensor laidOutAs(const Tensor& a, const Tensor& b, const std::function<Tensor(const Tensor&, const Tensor&)>& f) {
+  const Tensor both[] = {a, b};
+  const Dims order = orderOfResult(both);
+  return laidOut(a, order, [&](const Tensor& t) {
+    const bool sorted = std::ranges::is_sorted(order);
+    return f(ops::contiguous(t), ops::contiguous(sorted ? b : ops::permute(b, order)));
+  });
+}
+
+Tensor filledAs(const Tensor& x, Scalar value, DType dtype) {
+  return laidOut(x, orderOfResult({&x, 1}), [&](const Tensor& t) { return ops::full_like(t, value, dtype); });
+}
+
 bool isInRowMajorOrder(const Tensor& t) {
   return t.isContiguous() || std::ranges::is_sorted(orderOfStrides(t.shape(), {&t.strides(), 1}));
 }

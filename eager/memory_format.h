@@ -53,6 +53,13 @@ class RowMajorResults {
 /// history.
 Tensor laidOut(const Tensor& t, const Dims& order, const std::function<Tensor(const Tensor&)>& f);
 
+/// The order in which an elementwise result of operands in one shape lies: row-major where nothing else is known.
+Dims orderOfResult(std::span<const Tensor> operands);
+/// What `f`, elementwise of two row-major tensors, gives for a and b of one shape, laid out so; with history.
+Tensor laidOutAs(const Tensor& a, const Tensor& b, const std::function<Tensor(const Tensor&, const Tensor&)>& f);
+/// `value` in the shape of `x` and a dtype, laid out as an elementwise result of `x`.
+Tensor filledAs(const Tensor& x, Scalar value, DType dtype);
+
 /// Do the dims of `t` lie in the order that they have?
 bool isInRowMajorOrder(const Tensor& t);
 /// `t`; where its dims lie in another order than row-major a row-major copy of it, with history: for operations along

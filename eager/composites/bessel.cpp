@@ -5,6 +5,7 @@
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 #include "eager/placement.h"
 #include "runtime/lib/functions/polynomials.h"
@@ -52,8 +53,10 @@ Tensor polynomial(const char* op, const Operand& x, const Operand& n, Polynomial
   const Tensor a = converted(place.operands()[0], narrow ? common : DType::Float64);
   const Tensor b = converted(place.operands()[1], DType::Float64);
   Dims shape = broadcastShapes(op, a.shape(), b.shape());
-  Tensor y = orthogonal_polynomial_plain(contiguous(expand(a, shape)), expand(b, shape),
-                                         static_cast<std::int64_t>(family), shifted);
+  const auto plain = [&](const Tensor& at, const Tensor& degree) {
+    return orthogonal_polynomial_plain(at, degree, static_cast<std::int64_t>(family), shifted);
+  };
+  const Tensor y = laidOutAs(expand(a, shape), expand(b, shape), plain);
   return toDType(y, isFloating(common) ? common : defaultDType());
 }
 

@@ -7,6 +7,7 @@
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 
 namespace tandem::ops {
@@ -68,7 +69,7 @@ Tensor sinc_slope(const Tensor& x) {
 
 Tensor nan_to_num(const Tensor& x, std::optional<Scalar> nan, std::optional<Scalar> posinf,
                   std::optional<Scalar> neginf) {
-  if (!isFloating(x.dtype())) return clone(x);
+  if (!isFloating(x.dtype())) return copyIn(x, MemoryFormat::Preserve, x.dtype(), "nan_to_num");
   double most = largest(x.dtype());
   return nan_to_num_plain(x, nan.value_or(0.0), posinf.value_or(most), neginf.value_or(-most));
 }
@@ -87,10 +88,10 @@ std::array<Tensor, 2> frexp(const Tensor& x) {
   return {frexp_mantissa(x), toDType(frexp_exponent(x), DType::Int32)};
 }
 
-Tensor isreal(const Tensor& x) { return full_plain(true, x.shape(), DType::Bool); }
+Tensor isreal(const Tensor& x) { return filledAs(x, true, DType::Bool); }
 // No integer is infinite.
-Tensor isposinf(const Tensor& x) { return isFloating(x.dtype()) ? eq(x, kInf) : zeros_like(x, DType::Bool); }
-Tensor isneginf(const Tensor& x) { return isFloating(x.dtype()) ? eq(x, -kInf) : zeros_like(x, DType::Bool); }
+Tensor isposinf(const Tensor& x) { return isFloating(x.dtype()) ? eq(x, kInf) : filledAs(x, false, DType::Bool); }
+Tensor isneginf(const Tensor& x) { return isFloating(x.dtype()) ? eq(x, -kInf) : filledAs(x, false, DType::Bool); }
 Tensor deg2rad(const Tensor& x) { return mul(x, std::numbers::pi / 180); }
 Tensor rad2deg(const Tensor& x) { return mul(x, 180 / std::numbers::pi); }
 

@@ -362,8 +362,10 @@ Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::optional<std:
   return gather(spread(x), dim, spread(places));
 }
 Tensor fill(const Tensor& x, const Operand& value) {
-  Tensor y = value.isTensor() ? expand(toDevice(value.tensor(), x.device(), x.dtype()), x.shape()) : Tensor();
-  return constantIn(y.defined() ? clone(y) : full_like(x, value.scalar()), {&x, 1});
+  if (!value.isTensor()) return constantIn(filledAs(x, value.scalar(), x.dtype()), {&x, 1});
+  const Tensor one = expand(toDevice(value.tensor(), x.device(), x.dtype()), x.shape());
+  const Dims order = orderOfResult({&x, 1});
+  return constantIn(laidOut(one, order, ops::clone), {&x, 1});
 }
 
 }  // namespace tandem::ops

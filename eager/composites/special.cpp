@@ -5,6 +5,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 #include "runtime/base/warn.h"
 
@@ -30,12 +31,13 @@ Float64Pair float64Pair(const char* op, const Operand& x, const Operand& y) {
   Tensor a = wide(x);
   Tensor b = wide(y);
   Dims shape = broadcastShapes(op, a.shape(), b.shape());
-  return {contiguous(expand(a, shape)), contiguous(expand(b, shape)), floatingType(resultType(metas))};
+  return {expand(a, shape), expand(b, shape), floatingType(resultType(metas))};
 }
 
 Tensor incompleteGamma(const Tensor& a, const Tensor& x, bool upper) {
   Float64Pair p = float64Pair("igamma", a, x);
-  return toDType(gammainc_plain(p.a, p.b, upper), p.dtype);
+  const auto plain = [&](const Tensor& s, const Tensor& t) { return gammainc_plain(s, t, upper); };
+  return toDType(laidOutAs(p.a, p.b, plain), p.dtype);
 }
 
 double smallest(DType t) {
@@ -58,7 +60,7 @@ Tensor psi(const Tensor& x) { return digamma(x); }
 
 Tensor zeta(const Operand& x, const Operand& q) {
   Float64Pair p = float64Pair("zeta", x, q);
-  return toDType(zeta_plain(p.a, p.b), p.dtype);
+  return toDType(laidOutAs(p.a, p.b, zeta_plain), p.dtype);
 }
 
 Tensor polygamma(std::int64_t n, const Tensor& x) {
@@ -89,7 +91,8 @@ Tensor gammaincc(const Tensor& a, const Tensor& x) { return incompleteGamma(a, x
 
 Tensor gamma_cdf_slope(const Tensor& a, const Tensor& x) {
   Float64Pair p = float64Pair("igamma", a, x);
-  return toDType(gamma_cdf_slope_plain(p.a, p.b, 1), p.dtype);
+  const auto plain = [](const Tensor& s, const Tensor& t) { return gamma_cdf_slope_plain(s, t, 1); };
+  return toDType(laidOutAs(p.a, p.b, plain), p.dtype);
 }
 
 // ---- random draws ---------------------------------------------------------------------------------------------------
@@ -114,7 +117,7 @@ Tensor binomial(const Tensor& count, const Tensor& prob, Generator* g) {
   needFloating("binomial", prob);
   GeneratorScope scope(g);
   Float64Pair p = float64Pair("binomial", detached(count), detached(prob));
-  return toDType(binomial_draw(p.a, p.b), p.dtype);
+  return toDType(binomial_draw(contiguous(p.a), contiguous(p.b)), p.dtype);
 }
 
 // ---- triangular matrices --------------------------------------------------------------------------------------------

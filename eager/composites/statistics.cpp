@@ -385,11 +385,11 @@ Pair integers(const char* op, const Tensor& x, const Tensor& y) {
 }  // namespace
 Tensor gcd(const Tensor& x, const Tensor& y) {
   auto [a, b] = integers("gcd", x, y);
-  return gcd_plain(a, b);
+  return laidOutAs(a, b, gcd_plain);
 }
 Tensor lcm(const Tensor& x, const Tensor& y) {
   auto [a, b] = integers("lcm", x, y);
-  return lcm_by_gcd(a, b, gcd_plain(a, b));
+  return lcm_by_gcd(a, b, laidOutAs(a, b, gcd_plain));
 }
 
 }  // namespace tandem::ops

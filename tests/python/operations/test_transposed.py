@@ -435,3 +435,42 @@ def test_many_tiny_products(dtype, rows, threads):
         assert_same_bits(a[:, ::2] @ b[:, ::2], want[:, ::2])
         shared = td.stack([td.stack([x @ b[0, 0] for x in some]) for some in a])
         assert_same_bits(a @ b[0, 0].expand(2, 41, width, columns), shared)
+
+
+WHOLE = {
+    "gcd": lambda x: x.gcd(x),
+    "gcd with a row-major one": lambda x: x.gcd(x.contiguous()),
+    "lcm": lambda x: x.lcm(td.tensor(4)),
+    "nan_to_num": lambda x: x.nan_to_num(),
+    "isposinf": lambda x: x.isposinf(),
+    "isneginf": lambda x: x.isneginf(),
+    "isreal": lambda x: x.isreal(),
+    "fill": lambda x: td.fill(x, 3),
+    "fill with a tensor": lambda x: td.fill(x, td.tensor(3)),
+    "nan_to_num of bools": lambda x: (x > 3).nan_to_num(),
+    "igamma": lambda x: td.igamma(x.float(), x.float()),
+    "igammac": lambda x: td.igammac(x.double(), td.tensor(2.0).double()),
+    "zeta": lambda x: td.special.zeta(2.5, x.float()),
+    "polygamma": lambda x: td.polygamma(2, x.float()),
+    "chebyshev_polynomial_t": lambda x: td.special.chebyshev_polynomial_t(x.float(), 3),
+    "hermite_polynomial_h": lambda x: td.special.hermite_polynomial_h(x.double(), x % 4),
+    "legendre_polynomial_p": lambda x: td.special.legendre_polynomial_p(x.float() / 99, x.float()),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("lazy", [False, True])
+def test_elementwise_results_lie_as_their_operands(name, lazy):
+    for x in (td.arange(1, 13).reshape(3, 4).t(), td.arange(1, 121).reshape(2, 3, 4, 5).permute(0, 3, 1, 2)):
+        with td.lazy() if lazy else contextlib.nullcontext():
+            found = WHOLE[name](x)
+        assert found.stride() == x.stride()
+        assert_same_bits(found.contiguous(), WHOLE[name](x.contiguous()).contiguous())
+
+
+def test_gradients_of_what_lies_as_its_operands():
+    x = (td.rand(3, 4, dtype=td.float64) + 1).t().requires_grad_()
+    y = (x.detach().contiguous()).requires_grad_()
+    for f in (lambda x: td.igamma(x, x * 2), lambda x: td.special.zeta(2.5, x), lambda x: td.polygamma(2, x)):
+        want, found = td.autograd.grad(f(y).sum(), y)[0], td.autograd.grad(f(x).sum(), x)[0]
+        assert_same_bits(found.contiguous(), want.contiguous())
