@@ -35,7 +35,8 @@ struct Conv {
     if (groups <= 0) fail(op, ": non-positive groups is not supported, got groups=", groups);
   }
 
-  void checkOperands(const Tensor& x, const Tensor& weight, const Tensor& bias, bool transposed) const {
+  /// `added`: the bias, which is added in place to a result, may have any dtype that its dtype holds.
+  void checkOperands(const Tensor& x, const Tensor& weight, const Tensor& bias, bool transposed, bool added) const {
     auto dims = static_cast<std::int64_t>(n);
     if (weight.dim() != dims + 2)
       fail(op, ": expected weight to have ", dims + 2, " dimensions, but got weight of size ",
@@ -45,6 +46,9 @@ struct Conv {
            ", but got input of size: ", shapeText(x.shape()));
     if (x.dtype() != weight.dtype())
       fail(op, ": Input type (", dtypeName(x.dtype()), ") and weight type (", dtypeName(weight.dtype()),
+           ") should be the same");
+    if (bias.defined() && bias.dtype() != x.dtype() && !(added && category(bias.dtype()) <= category(x.dtype())))
+      fail(op, ": Input type (", dtypeName(x.dtype()), ") and bias type (", dtypeName(bias.dtype()),
            ") should be the same");
     if (weight.size(0) < groups)
       fail(op, ": Given groups=", groups, ", expected weight to be at least ", groups,
@@ -144,8 +148,8 @@ Tensor seenDepths(const Conv& c, const Tensor& x, std::int64_t kernel, std::int6
   return reshape(stack(depths, 3), Dims{x.size(0) * outputs, x.size(1) * kernel, x.size(3), x.size(4)});
 }
 
-Tensor convolve(Conv c, const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  c.checkOperands(input, weight, bias, false);
+Tensor convolve(Conv c, const Tensor& input, const Tensor& weight, const Tensor& bias, bool added = false) {
+  c.checkOperands(input, weight, bias, false, added);
   Batched batch(input, static_cast<std::int64_t>(c.n) + 2);
   const Tensor& x = batch.x;
   c.checkReach(x, weight);
@@ -170,10 +174,10 @@ Tensor convolveNamed(const char* op, std::size_t n, const Tensor& x, const Tenso
                      DimsRef stride, std::string_view padding, DimsRef dilation, std::int64_t groups) {
   if (padding != "valid" && padding != "same") fail(op, ": Invalid padding string: '", padding, "'");
   Conv c(op, n, stride, Dims{0}, dilation, groups);
-  if (padding == "valid") return convolve(c, x, weight, bias);
+  if (padding == "valid") return convolve(c, x, weight, bias, true);
   for (auto s : c.stride)
     if (s != 1) fail(op, ": padding='same' is not supported for strided convolutions");
-  c.checkOperands(x, weight, bias, false);
+  c.checkOperands(x, weight, bias, false, true);
   Dims more;
   bool odd = false;
   for (std::size_t d = n; d-- > 0;) {
@@ -187,7 +191,7 @@ Tensor convolveNamed(const char* op, std::size_t n, const Tensor& x, const Tenso
     warnOnce("Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "
              "input be created.");
   }
-  return convolve(c, odd ? pad(x, more, "constant", 0.0) : x, weight, bias);
+  return convolve(c, odd ? pad(x, more, "constant", 0.0) : x, weight, bias, true);
 }
 
 /// Depths [N, D, O, KD, ...] added where a transposed kernel puts them, into [N, O, L, ...].
@@ -209,7 +213,7 @@ Tensor placedDepths(const Conv& c, const Tensor& parts, std::int64_t length) {
 
 Tensor convolveTransposed(Conv c, const Tensor& input, const Tensor& weight, const Tensor& bias,
                           DimsRef outputPadding) {
-  c.checkOperands(input, weight, bias, true);
+  c.checkOperands(input, weight, bias, true, true);
   Batched batch(input, static_cast<std::int64_t>(c.n) + 2);
   const Tensor& x = batch.x;
   c.see(x, weight, bias);

@@ -101,7 +101,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (x.size(-1) != weight.size(-1))
     fail("linear: input of shape ", shapeText(x.shape()), " and weight of shape ", shapeText(weight.shape()),
          ": mat1 and mat2 shapes cannot be multiplied");
-  const bool wide = bias.defined() && isHalf(x.dtype()) && bias.dtype() == x.dtype();
+  if (bias.defined() && bias.dtype() != x.dtype())
+    fail("linear: the bias and the factors must have the same dtype, but got ", dtypeName(bias.dtype()), " and ",
+         dtypeName(x.dtype()));
+  const bool wide = bias.defined() && isHalf(x.dtype());
   const Tensor w = t(weight);
   if (wide)
     if (const Tensor row = biasOf(x, w, bias); row.defined()) return matmulFor(x, w, true, row);

@@ -98,3 +98,10 @@ def test_gradients_as_functions_have_a_history(dims):
     assert not of_weight(x.detach(), w.shape, g.detach(), groups=2).requires_grad
     with tandem.no_grad():
         assert not of_input(x.shape, w, g, groups=2).requires_grad
+
+
+def test_a_transposed_convolution_takes_a_bias_of_another_dtype():
+    x, w = tandem.ones(1, 1, 2), tandem.ones(1, 1, 1)
+    for bias in (tandem.tensor([0.5], dtype=tandem.float64), tandem.tensor([0.5], dtype=tandem.float16)):
+        for y in (F.conv_transpose1d(x, w, bias), F.conv1d(x, w, bias, padding="same")):
+            assert y.dtype is tandem.float32 and y.tolist() == [[[1.5, 1.5]]]

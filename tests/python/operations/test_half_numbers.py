@@ -395,8 +395,8 @@ def test_products_that_are_added_to_in_place_and_saved(dtype, tmp_path):
     assert_same_bits(want, F.linear(a.float(), layer.weight.float(), layer.bias.float()).to(dtype))
     tandem.export.export(layer, (a,)).save(tmp_path / "layer.tandem")
     assert_same_bits(tandem.export.load(tmp_path / "layer.tandem")(a), want)
-    # A bias of another dtype decides the result's.
-    assert F.linear(a, b.T.contiguous(), tandem.zeros(33)).dtype == tandem.float32
+    with pytest.raises(RuntimeError, match="must have the same dtype"):
+        F.linear(a, b.T.contiguous(), tandem.zeros(33))
 
 
 # ---- random numbers --------------------------------------------------------------------------------------------------
