@@ -54,26 +54,111 @@ void checkStores(const char* op, DType result, DType out) {
 }
 
 /// Operations that write results as they are, and so into their own dtype only, as PyTorch's.
-bool writesOwnDType(std::string_view op) {
-  static const std::unordered_set<std::string_view> names = {
-      "mm",          "bmm",          "addmm",         "baddbmm",
-      "addbmm",      "mv",           "addmv",         "matmul",
-      "dot",         "index_select", "gather",        "take",
-      "tril",        "triu",         "diag",          "masked_select",
-      "nonzero",     "argmax",       "argmin",        "amax",
-      "amin",        "isposinf",     "isneginf",      "take_along_dim",
-      "cross",       "logcumsumexp", "renorm",        "abs",
-      "absolute",    "ceil",         "floor",         "frac",
-      "neg",         "negative",     "round",         "sign",
-      "sgn",         "trunc",        "fix",           "bitwise_not",
-      "signbit",     "norm",         "nan_to_num",    "msort",
-      "histc",       "quantile",     "where",         "clamp",
-      "clip",        "softmax",      "log_softmax",   "index_add",
-      "index_copy",  "scatter",      "scatter_add",   "scatter_reduce",
-      "multinomial", "searchsorted", "bucketize",     "isin",
-      "gelu",        "inv",          "inverse",       "vector_norm",
-      "argsort",     "multi_dot",    "nonzero_static"};
-  return names.contains(op);
+bool writesOwnDType(const ParsedArgs& a) {
+  static const std::unordered_set<std::string_view> names = {"mm",
+                                                             "bmm",
+                                                             "addmm",
+                                                             "baddbmm",
+                                                             "addbmm",
+                                                             "mv",
+                                                             "addmv",
+                                                             "matmul",
+                                                             "dot",
+                                                             "index_select",
+                                                             "gather",
+                                                             "take",
+                                                             "tril",
+                                                             "triu",
+                                                             "diag",
+                                                             "masked_select",
+                                                             "nonzero",
+                                                             "argmax",
+                                                             "argmin",
+                                                             "amax",
+                                                             "amin",
+                                                             "isposinf",
+                                                             "isneginf",
+                                                             "take_along_dim",
+                                                             "cross",
+                                                             "logcumsumexp",
+                                                             "renorm",
+                                                             "abs",
+                                                             "absolute",
+                                                             "ceil",
+                                                             "floor",
+                                                             "frac",
+                                                             "neg",
+                                                             "negative",
+                                                             "round",
+                                                             "sign",
+                                                             "sgn",
+                                                             "trunc",
+                                                             "fix",
+                                                             "bitwise_not",
+                                                             "signbit",
+                                                             "norm",
+                                                             "nan_to_num",
+                                                             "msort",
+                                                             "histc",
+                                                             "quantile",
+                                                             "where",
+                                                             "clamp",
+                                                             "clip",
+                                                             "softmax",
+                                                             "log_softmax",
+                                                             "index_add",
+                                                             "index_copy",
+                                                             "scatter",
+                                                             "scatter_add",
+                                                             "scatter_reduce",
+                                                             "multinomial",
+                                                             "searchsorted",
+                                                             "bucketize",
+                                                             "isin",
+                                                             "gelu",
+                                                             "inv",
+                                                             "inverse",
+                                                             "vector_norm",
+                                                             "argsort",
+                                                             "multi_dot",
+                                                             "nonzero_static",
+                                                             "avg_pool2d",
+                                                             "avg_pool3d",
+                                                             "linear",
+                                                             "solve",
+                                                             "cholesky",
+                                                             "index_reduce",
+                                                             "slice_scatter",
+                                                             "select_scatter",
+                                                             "diagonal_scatter",
+                                                             "heaviside",
+                                                             "lerp",
+                                                             "tensordot",
+                                                             "vecdot",
+                                                             "det",
+                                                             "matrix_power",
+                                                             "inner",
+                                                             "vdot",
+                                                             "narrow_copy",
+                                                             "solve_triangular",
+                                                             "eigvalsh",
+                                                             "svdvals",
+                                                             "matrix_norm",
+                                                             "ldl_solve",
+                                                             "lu_solve",
+                                                             "chain_matmul",
+                                                             "nanquantile",
+                                                             "clamp_min",
+                                                             "clamp_max",
+                                                             "float_power"};
+  const std::string_view op = a.op();
+  if (!names.contains(op)) return false;
+  // PyTorch's kernels of bounds that are tensors convert, those of weights that are numbers too.
+  const auto isTensorAt = [&](std::size_t i) {
+    return i < a.numParams() && a.object(i) != nullptr && isTensor(a.object(i));
+  };
+  if (op.starts_with("clamp") || op == "clip") return !isTensorAt(1) && !isTensorAt(2);
+  return op != "lerp" || isTensorAt(2);
 }
 /// Whether something holds: bools, or bytes for callers from before there were bools.
 void checkFlags(const char* op, DType out) {
@@ -121,7 +206,8 @@ Sharing sharingOf(const char* op) {
                       "triu",
                       "triu_"})
       table.emplace(name, Sharing::Any);
-    for (auto name : {"cat", "concat", "concatenate", "stack", "index_select", "gather", "take", "diff"})
+    for (auto name : {"cat", "concat", "concatenate", "stack", "index_select", "gather", "take", "diff",
+                      "take_along_dim", "kthvalue", "masked_select", "topk", "mode", "aminmax"})
       table.emplace(name, Sharing::None);
     for (auto name : {"index_copy", "index_copy_", "index_add", "index_add_", "index_put", "index_put_", "scatter",
                       "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "put", "put_"})
@@ -136,7 +222,8 @@ Sharing sharingOf(const char* op) {
 bool requiresGradient(const Operand& o) { return o.isTensor() && o.tensor().defined() && o.tensor().requiresGrad(); }
 
 /// `result` into `target`, resized where it is of another shape, for which there is a warning unless `expected`.
-void store(const char* op, PyObject* target, const Tensor& result, bool expected = false) {
+void store(const ParsedArgs& a, PyObject* target, const Tensor& result, bool expected = false) {
+  const char* op = a.op();
   if (!isTensor(target)) {
     fail<TypeError>(op, "(): argument 'out' must be Tensor, not ", Py_TYPE(target)->tp_name);
   }
@@ -153,7 +240,7 @@ void store(const char* op, PyObject* target, const Tensor& result, bool expected
     checkFlags(op, out.dtype());
   else if (op != std::string_view("bernoulli"))  // zeros and ones, which every dtype has
     checkStores(op, result.dtype(), out.dtype());
-  if (writesOwnDType(op)) checkOwnDType(op, result.dtype(), out.dtype());
+  if (writesOwnDType(a)) checkOwnDType(op, result.dtype(), out.dtype());
   if (!(out.shape() == result.shape())) {
     if (out.numel() != 0 && !expected) {
       std::string text =
@@ -218,8 +305,8 @@ PyObject* namedResult(PyObject*, PyObject* args) {
   });
 }
 
-void refuseShared(const ParsedArgs& a, const Tensor& into) {
-  const Sharing sharing = sharingOf(a.op());
+namespace {
+void refuseShared(const ParsedArgs& a, const Tensor& into, Sharing sharing) {
   if (sharing == Sharing::Any) return;
   const bool isOut = a.out() != nullptr;
   auto check = [&](PyObject* object) {
@@ -239,11 +326,19 @@ void refuseShared(const ParsedArgs& a, const Tensor& into) {
       check(object);
   }
 }
+/// Of an element and where it is, along a dim.
+Sharing sharingOfPair(const char* op) {
+  static const std::unordered_set<std::string_view> found = {"max", "min", "median", "nanmedian"};
+  return found.contains(op) ? Sharing::None : sharingOf(op);
+}
+}  // namespace
+
+void refuseShared(const ParsedArgs& a, const Tensor& into) { refuseShared(a, into, sharingOf(a.op())); }
 
 PyObject* wrap(ParsedArgs& a, Tensor result) {
   if (a.out() == nullptr) return wrap(std::move(result));
   if (isTensor(a.out()) && tensorOf(a.out()).shape() == result.shape()) refuseShared(a, tensorOf(a.out()));
-  store(a.op(), a.out(), result);
+  store(a, a.out(), result);
   return Py_NewRef(a.out());
 }
 
@@ -258,7 +353,7 @@ PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> oper
     facts(op).metaRule(facts(op), metas, attrs, {&made, 1});
     if (plain && made.shape == out.shape()) {
       checkStores(a.op(), made.dtype, out.dtype());
-      if (writesOwnDType(a.op())) checkOwnDType(a.op(), made.dtype, out.dtype());
+      if (writesOwnDType(a)) checkOwnDType(a.op(), made.dtype, out.dtype());
       if (facts(op).kind == OpKind::Pointwise)
         refusePartialOverlap(a.op(), out, operands);
       else
@@ -291,9 +386,9 @@ PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeN
       PyObject* target = PySequence_Fast_GET_ITEM(out, static_cast<Py_ssize_t>(i));
       if (isTensor(target)) {
         checkOwnDType(a.op(), results[i].dtype(), tensorOf(target).dtype());
-        if (tensorOf(target).shape() == results[i].shape()) refuseShared(a, tensorOf(target));
+        if (tensorOf(target).shape() == results[i].shape()) refuseShared(a, tensorOf(target), sharingOfPair(a.op()));
       }
-      store(a.op(), target, results[i]);
+      store(a, target, results[i]);
       items.push_back(PyRef::borrow(target));
     }
   } else {
@@ -349,7 +444,7 @@ PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad, bool keepsSh
   }
   if (keepsShape && isTensor(a.out()) && tensorOf(a.out()).numel() == result.numel())
     result = ops::reshape(result, tensorOf(a.out()).shape());
-  store(a.op(), a.out(), result, true);
+  store(a, a.out(), result, true);
   return Py_NewRef(a.out());
 }
 

@@ -63,11 +63,13 @@ def triangular_solve(
     return TriangularSolve(*(_C.cat((part,), out=into) for part, into in zip((x, A), out, strict=True)))
 
 
-def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+def lu(
+    A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None
+) -> tuple[Tensor, ...]:
     """`linalg.lu_factor(A)`, deprecated, and warns once.
 
     With `get_infos` a third result says where the first zero on the diagonal of U is (int32, from 1), 0 without one.
-    RuntimeError without `pivot`.
+    RuntimeError without `pivot`. `out`: as many tensors, where they are written.
 
     >>> import tandem
     >>> tandem.lu(tandem.tensor([[2.0, 4.0], [1.0, 5.0]]))[0]
@@ -75,8 +77,17 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, 
             [0.5000, 3.0000]])
     """
     _deprecated("lu", "lu_factor")
-    LU, pivots, info = _linalg.lu_factor_ex(A, pivot=pivot)
-    return (LU, pivots, info) if get_infos else (LU, pivots)
+    results: tuple[Tensor, ...] = _linalg.lu_factor_ex(A, pivot=pivot)
+    return _written(results if get_infos else results[:2], out)
+
+
+def _written(results: tuple[Tensor, ...], out: Sequence[Tensor] | None) -> tuple[Tensor, ...]:
+    """`results`, or where they are given the tensors `out`, which they are written to."""
+    if out is None:
+        return results
+    if len(out) != len(results):
+        raise TypeError(f"expected tuple of {len(results)} elements but got {len(out)}")
+    return tuple(_C.mul(result, 1, out=into) for result, into in zip(results, out, strict=True))
 
 
 def _unswapped(pivots: Tensor, rows: int, like: Tensor) -> Tensor:
@@ -89,7 +100,14 @@ def _unswapped(pivots: Tensor, rows: int, like: Tensor) -> Tensor:
     return _linalg.lu_solve(unit, _C.cat((pivots, rest), -1), unit).mT.contiguous()
 
 
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+def lu_unpack(
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: bool = True,
+    unpack_pivots: bool = True,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> Any:
     """P, L and U, by these names, of what `linalg.lu_factor` returned; empty tensors for what is not asked for.
 
     Args:
@@ -97,6 +115,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         LU_pivots: int32, the rows that were swapped, from 1.
         unpack_data: give L (..., m, k) and U (..., k, n), k the smaller of m and n.
         unpack_pivots: give P (..., m, m).
+        out: where the three are written.
 
     >>> import tandem
     >>> A = tandem.tensor([[1.0, 5.0], [2.0, 4.0]])
@@ -119,7 +138,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     if unpack_data:
         L = LU_data[..., :k].tril(-1) + _C.eye(m, k, dtype=LU_data.dtype, device=LU_data.device)
         U = LU_data[..., :k, :].triu()
-    return _C._named_result("lu_unpack", ("P", "L", "U"), (P, L, U))
+    return _C._named_result("lu_unpack", ("P", "L", "U"), _written((P, L, U), out))
 
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:

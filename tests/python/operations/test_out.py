@@ -279,6 +279,34 @@ def test_parts_of_an_argument():
     assert x[0].tolist() == [9, 18]
 
 
+def test_bounds_that_are_tensors_go_with_a_wider_dtype():
+    x, low = tandem.arange(3.0), tandem.ones(3)
+    for call in (tandem.clamp, tandem.clip):
+        out = tandem.empty(3, dtype=tandem.float64)
+        assert call(x, low, low * 1.5, out=out) is out and out.tolist() == [1, 1, 1.5]
+        with pytest.raises(RuntimeError, match="dtype"):
+            call(x, 1, 1.5, out=out)
+
+
+def test_parts_of_a_factorisation():
+    x = tensor([[4.0, 1.0], [1.0, 3.0]])
+    for infos in (False, True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            want = tandem.lu(x, get_infos=infos)
+            out = [tandem.empty(0, dtype=w.dtype) for w in want]
+            assert all(made is given for made, given in zip(tandem.lu(x, get_infos=infos, out=out), out, strict=True))
+        for w, given in zip(want, out, strict=True):
+            assert_same_bits(given, w)
+        with pytest.raises(TypeError):
+            tandem.lu(x, out=out[:1])
+    want = tandem.lu_unpack(*want[:2])
+    out = [tandem.empty(0) for _ in want]
+    assert tandem.lu_unpack(*tandem.linalg.lu_factor(x), out=out).P is out[0]
+    for w, given in zip(want, out, strict=True):
+        assert_same_bits(given, w)
+
+
 OVERLAPS = {
     "add_": lambda x: x[1:].add_(x[:-1]),
     "+=": lambda x: x[1:].__iadd__(x[:-1]),
@@ -286,6 +314,17 @@ OVERLAPS = {
     "mul_ by a row": lambda x: x.view(2, 3).mul_(x[:3]),
     "out=": lambda x: tandem.mul(x[:-1], 2, out=x[1:]),
     "transposed": lambda x: x[:4].view(2, 2).t().add_(x[:4].view(2, 2)),
+    "kthvalue": lambda x: tandem.kthvalue(x, 2, out=(x[0], tandem.empty((), dtype=tandem.int64))),
+    "topk": lambda x: tandem.topk(x, 2, out=(x[:2], tandem.empty(2, dtype=tandem.int64))),
+    "max": lambda x: tandem.max(x, 0, out=(x[0], tandem.empty((), dtype=tandem.int64))),
+    "median": lambda x: tandem.median(x, 0, out=(x[0], tandem.empty((), dtype=tandem.int64))),
+    "mode": lambda x: tandem.mode(x, out=(x[0], tandem.empty((), dtype=tandem.int64))),
+    "aminmax": lambda x: tandem.aminmax(x, dim=0, out=(x[0], x[1])),
+    "masked_select": lambda x: tandem.masked_select(x, x > 3, out=x[:2]),
+    "take_along_dim": lambda x: tandem.take_along_dim(x, tensor([1, 0]), 0, out=x[:2]),
+    "gather": lambda x: tandem.gather(x, 0, tensor([1, 0]), out=x[:2]),
+    "take": lambda x: tandem.take(x, tensor([1, 0]), out=x[:2]),
+    "cat": lambda x: tandem.cat([x[:1], x[2:3]], out=x[:2]),
 }
 
 
