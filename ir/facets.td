@@ -78,6 +78,9 @@ class Op<string n, string k, string p> {
   // Where Python finds it: function, method, inplace (`name_`), inview (`name_`: the tensor becomes that view of
   // itself), out (`out=`), property; nn, linalg, special (namespaces), hidden.
   list<string> forms = ["function", "method"];
+  // Of how many Operands in front Python takes no number, and whether one of the first two has to be a tensor.
+  int tensors = 0;
+  bit needsOne = 0;
   // Adds dtype-less factory keywords: layout, device, requires_grad, pin_memory.
   bit factory = 0;
   // Takes `out=`: all but lists and most factories.
@@ -184,6 +187,7 @@ class Pointwise<string n, string t, string p> : Op<n, "Pointwise", p> {
 }
 class Unary<string n, string t> : Pointwise<n, t, "Tensor input"> { let samples = "unary"; let reference = n; }
 class Binary<string n, string t> : Pointwise<n, t, "Operand input, Operand other"> {
+  let needsOne = !eq(tensors, 0);
   let samples = "binary";
   let reference = n;
 }

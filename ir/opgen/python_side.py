@@ -32,7 +32,7 @@ def getter(i: int, p: Param) -> str:
 
 def spec(p: Param) -> str:
     optional = p.default is not None or p.type.endswith("?")
-    return f'{{"{p.name}", ParamType::{p.facts.spec}, {flag(optional)}, {flag(p.keyword_only)}}}'
+    return f'{{"{p.name}", ParamType::{p.taken.spec}, {flag(optional)}, {flag(p.keyword_only)}}}'
 
 
 def older_orders(op: Op, form: str) -> list[tuple[str, list[int]]]:
@@ -104,7 +104,7 @@ def wrapper(records: Records, op: Op) -> str:
         done = f"a.out() != nullptr ? {into}(a, OpCode::{op.code}, {{{operands}}}) : {done}"
     text = f"static constexpr ParamSpec params_{op.name}[] = {{{', '.join(specs)}}};\n"
     if set(op.forms) & set(TABLES):
-        text += f"static PyObject* call_{op.name}(ParsedArgs& a) {{ return {done}; }}\n"
+        text += f"static PyObject* call_{op.name}(ParsedArgs& a) {{ {'needOne(a); ' * op.needsOne}return {done}; }}\n"
     inplace = {"inplace": written_in_place(op, own, operands), "inview": f"autograd::becomeView(a.tensor(0), {call});"}
     for form in inplace.keys() & op.forms:
         text += f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n  {inplace[form]}\n  return a.self();\n}}\n"
@@ -140,7 +140,7 @@ TESTED = "name python kind types samples reference domain forms aliases shapes a
 def test_table(records: Records) -> str:
     rows = [
         {field: getattr(o, field) for field in TESTED}
-        | {"params": [[p.name, p.type, p.default] for p in o.params], "takes_out": bool(o.takesOut)}
+        | {"params": [[p.name, p.taken.name, p.default] for p in o.params], "takes_out": bool(o.takesOut)}
         | {"differentiable": bool(o.derived or o.composite and o.differentiable) and o.rule != "refused"}
         for o in records.ops
     ]

@@ -25,6 +25,7 @@ class Param:
     default: str | None
     keyword_only: bool
     facts: Record  # of its type: a ParamType of ir/params.td
+    taken: Record  # of that which Python takes
 
 
 @dataclass
@@ -83,16 +84,16 @@ class Op:
         return p.default is not None or (p.type.endswith("?") and (p.keyword_only or behind))
 
 
-def parse_params(text: str, types: dict[str, Record], where: str) -> list[Param]:
-    params, keyword_only = [], False
+def parse_params(text: str, types: dict[str, Record], where: str, tensors: int) -> list[Param]:
+    params, keyword = [], False
     for part in filter(None, (p.strip() for p in re.split(r",(?![^\[]*\])", text))):
         if part == "*":
-            keyword_only = True
+            keyword = True
             continue
         m = re.fullmatch(r"(\S+) (\w+)(?:=(.+))?", part)
         if not m or m[1] not in types:
             raise RecordError(f"{where}: cannot read the parameter `{part}`")
-        params.append(Param(m[2], m[1], m[3], keyword_only, types[m[1]]))
+        params.append(Param(m[2], m[1], m[3], keyword, types[m[1]], types["Tensor" if len(params) < tensors else m[1]]))
     return params
 
 
@@ -143,16 +144,15 @@ def load(tblgen: str, path: str) -> Records:
         where = getattr(r, "!locs")[0]
         if r.name in ops:
             raise RecordError(f"{where}: a second record of `{r.name}`")
-        raised = [data[d["def"]] for d in r.raises]
         ops[r.name] = Op(
             record=r,
-            params=parse_params(r.params, types, where),
+            params=parse_params(r.params, types, where, r.tensors),
             body=[parse_dag(d) for d in r.body],
             grads=[parse_dag(d) for d in r.derivative],
             library=r.name in libraries,
             example=textwrap.dedent(r.example).strip("\n"),
             inplace_example=textwrap.dedent(r.inPlaceExample).strip("\n"),
-            raises=[(d["error"], d["when"], d["provocation"]) for d in raised],
+            raises=[(d["error"], d["when"], d["provocation"]) for d in (data[e["def"]] for e in r.raises)],
         )
         check(ops[r.name], where)
     return Records(

@@ -27,7 +27,7 @@ def factory_keywords(records: Records, op: Op) -> list[Record]:
 
 def parameter(op: Op, p: Param) -> str:
     default = "None" if p.default is None and op.optional(p) else p.default
-    return f"{p.name}: {p.facts.annotation}" + ("" if default is None else f" = {default}")
+    return f"{p.name}: {p.taken.annotation}" + ("" if default is None else f" = {default}")
 
 
 def parameters(records: Records, op: Op, method: bool, inplace: bool = False, varargs: bool = False) -> str:

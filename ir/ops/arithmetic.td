@@ -1,6 +1,7 @@
 // Sums, products, quotients, powers and what is made of them, of single elements.
 
 def : Binary<"add", "Promote"> {
+  let needsOne = 0;
   let body = [(add $input, $other)];
   let derivative = [(identity $g), (identity $g)];
   let summary = "Sum of the operands.";
@@ -25,6 +26,7 @@ def : Composite<"add_alpha", "Operand input, Operand other, *, Scalar alpha"> {
 }
 
 def : Binary<"sub", "Promote"> {
+  let needsOne = 0;
   let aliases = ["subtract"];
   let shape = "subtraction";
   let body = [(sub $input, $other)];
@@ -65,6 +67,7 @@ def : Composite<"rsub", "Tensor input, Operand other, *, Scalar alpha=1"> {
 }
 
 def : Binary<"mul", "Promote"> {
+  let needsOne = 0;
   let aliases = ["multiply"];
   let wideNumbers = 1;
   let body = [(mul $input, $other)];
@@ -83,6 +86,7 @@ def : Binary<"mul", "Promote"> {
 }
 
 def : Binary<"div", "Float"> {
+  let needsOne = 0;
   let aliases = ["divide", "true_divide"];
   let wideNumbers = 1;
   let body = [(div $input, $other)];
@@ -131,6 +135,7 @@ def : Composite<"rdiv", "Tensor input, Operand other"> {
 }
 
 def : Binary<"floor_divide", "Promote"> {
+  let needsOne = 0;
   let domain = "Number";
   let partial = "Divisor";
   let wideNumbers = 1;
@@ -146,6 +151,7 @@ def : Binary<"floor_divide", "Promote"> {
 }
 
 def : Binary<"trunc_divide", "Promote"> {
+  let needsOne = 0;
   let domain = "Number";
   let partial = "Divisor";
   let wideNumbers = 1;
@@ -172,6 +178,7 @@ def : Binary<"remainder", "Promote"> {
 }
 
 def : Binary<"fmod", "Promote"> {
+  let tensors = 1;
   let domain = "Number";
   let partial = "Divisor";
   let body = [(fmod $input, $other)];
@@ -186,6 +193,7 @@ def : Binary<"fmod", "Promote"> {
 }
 
 def : Pointwise<"pow", "Promote", "Operand input, Operand exponent"> {
+  let needsOne = 1;
   let gpuMixedPrecision = "Float32";
   let domain = "Number";
   let partial = "Exponent";

@@ -265,6 +265,7 @@ def : Library<"orthogonal_polynomial_plain",
 }
 
 def : Composite<"chebyshev_polynomial_t", "Operand x, Operand n"> {
+  let needsOne = 1;
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Chebyshev polynomial of the first kind: cos(n arccos x) for |x| <= 1; `n` is truncated to an "
@@ -279,6 +280,7 @@ def : Composite<"chebyshev_polynomial_t", "Operand x, Operand n"> {
 }
 
 def : Composite<"chebyshev_polynomial_u", "Operand x, Operand n"> {
+  let needsOne = 1;
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Chebyshev polynomial of the second kind: sin((n + 1) arccos x) / sin(arccos x); `n` is truncated to "
@@ -293,6 +295,7 @@ def : Composite<"chebyshev_polynomial_u", "Operand x, Operand n"> {
 }
 
 def : Composite<"chebyshev_polynomial_v", "Operand x, Operand n"> {
+  let needsOne = 1;
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Chebyshev polynomial of the third kind: cos((n + 1/2) arccos x) / cos(arccos(x) / 2); `n` is "
@@ -307,6 +310,7 @@ def : Composite<"chebyshev_polynomial_v", "Operand x, Operand n"> {
 }
 
 def : Composite<"chebyshev_polynomial_w", "Operand x, Operand n"> {
+  let needsOne = 1;
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Chebyshev polynomial of the fourth kind: sin((n + 1/2) arccos x) / sin(arccos(x) / 2); `n` is "
@@ -321,6 +325,7 @@ def : Composite<"chebyshev_polynomial_w", "Operand x, Operand n"> {
 }
 
 def : Composite<"shifted_chebyshev_polynomial_t", "Operand x, Operand n"> {
+  let needsOne = 1;
   let forms = ["special"];
   let differentiable = 0;
   let summary = "chebyshev_polynomial_t(2 x - 1, n), orthogonal on [0, 1]; `n` is truncated to an integer, and the "
@@ -335,6 +340,7 @@ def : Composite<"shifted_chebyshev_polynomial_t", "Operand x, Operand n"> {
 }
 
 def : Composite<"shifted_chebyshev_polynomial_u", "Operand x, Operand n"> {
+  let needsOne = 1;
   let forms = ["special"];
   let differentiable = 0;
   let summary = "chebyshev_polynomial_u(2 x - 1, n), orthogonal on [0, 1]; `n` is truncated to an integer, and the "
@@ -349,6 +355,7 @@ def : Composite<"shifted_chebyshev_polynomial_u", "Operand x, Operand n"> {
 }
 
 def : Composite<"shifted_chebyshev_polynomial_v", "Operand x, Operand n"> {
+  let needsOne = 1;
   let forms = ["special"];
   let differentiable = 0;
   let summary = "chebyshev_polynomial_v(2 x - 1, n), orthogonal on [0, 1]; `n` is truncated to an integer, and the "
@@ -363,6 +370,7 @@ def : Composite<"shifted_chebyshev_polynomial_v", "Operand x, Operand n"> {
 }
 
 def : Composite<"shifted_chebyshev_polynomial_w", "Operand x, Operand n"> {
+  let needsOne = 1;
   let forms = ["special"];
   let differentiable = 0;
   let summary = "chebyshev_polynomial_w(2 x - 1, n), orthogonal on [0, 1]; `n` is truncated to an integer, and the "
@@ -377,6 +385,7 @@ def : Composite<"shifted_chebyshev_polynomial_w", "Operand x, Operand n"> {
 }
 
 def : Composite<"hermite_polynomial_h", "Operand x, Operand n"> {
+  let needsOne = 1;
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Physicist's Hermite polynomial, of leading coefficient 2^n; NaN for n > 512; `n` is truncated to an "
@@ -391,6 +400,7 @@ def : Composite<"hermite_polynomial_h", "Operand x, Operand n"> {
 }
 
 def : Composite<"hermite_polynomial_he", "Operand x, Operand n"> {
+  let needsOne = 1;
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Probabilist's Hermite polynomial, of leading coefficient 1; NaN for n > 512; `n` is truncated to an "
@@ -405,6 +415,7 @@ def : Composite<"hermite_polynomial_he", "Operand x, Operand n"> {
 }
 
 def : Composite<"laguerre_polynomial_l", "Operand x, Operand n"> {
+  let needsOne = 1;
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Laguerre polynomial, orthogonal on [0, inf) with weight exp(-x); `n` is truncated to an integer, and "
@@ -419,6 +430,7 @@ def : Composite<"laguerre_polynomial_l", "Operand x, Operand n"> {
 }
 
 def : Composite<"legendre_polynomial_p", "Operand x, Operand n"> {
+  let needsOne = 1;
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Legendre polynomial, orthogonal on [-1, 1]; `n` is truncated to an integer, and the result 0 below "

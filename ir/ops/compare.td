@@ -1,6 +1,7 @@
 // Comparisons, logic, shifts of bits and tests of elements; choices by them.
 
 def : Binary<"eq", "Compare"> {
+  let tensors = 1;
   let body = [(eq $input, $other)];
   let differentiable = 0;
   let summary = "input == other.";
@@ -16,6 +17,7 @@ def : Binary<"eq", "Compare"> {
 }
 
 def : Binary<"ne", "Compare"> {
+  let tensors = 1;
   let aliases = ["not_equal"];
   let body = [(ne $input, $other)];
   let differentiable = 0;
@@ -32,6 +34,7 @@ def : Binary<"ne", "Compare"> {
 }
 
 def : Binary<"lt", "Compare"> {
+  let tensors = 1;
   let aliases = ["less"];
   let body = [(lt $input, $other)];
   let differentiable = 0;
@@ -48,6 +51,7 @@ def : Binary<"lt", "Compare"> {
 }
 
 def : Binary<"le", "Compare"> {
+  let tensors = 1;
   let aliases = ["less_equal"];
   let body = [(le $input, $other)];
   let differentiable = 0;
@@ -64,6 +68,7 @@ def : Binary<"le", "Compare"> {
 }
 
 def : Binary<"gt", "Compare"> {
+  let tensors = 1;
   let aliases = ["greater"];
   let body = [(gt $input, $other)];
   let differentiable = 0;
@@ -80,6 +85,7 @@ def : Binary<"gt", "Compare"> {
 }
 
 def : Binary<"ge", "Compare"> {
+  let tensors = 1;
   let aliases = ["greater_equal"];
   let body = [(ge $input, $other)];
   let differentiable = 0;
@@ -116,6 +122,7 @@ def : Case<"within", "Compare", "Tensor input, Operand low, Operand high"> {
 }
 
 def : Binary<"logical_and", "Logical"> {
+  let tensors = 2;
   let body = [(and_ $input, $other)];
   let differentiable = 0;
   let summary = "Both are nonzero.";
@@ -130,6 +137,7 @@ def : Binary<"logical_and", "Logical"> {
 }
 
 def : Binary<"logical_or", "Logical"> {
+  let tensors = 2;
   let body = [(or_ $input, $other)];
   let differentiable = 0;
   let summary = "Either is nonzero.";
@@ -144,6 +152,7 @@ def : Binary<"logical_or", "Logical"> {
 }
 
 def : Binary<"logical_xor", "Logical"> {
+  let tensors = 2;
   let body = [(xor_ $input, $other)];
   let differentiable = 0;
   let summary = "Exactly one is nonzero.";
@@ -356,6 +365,7 @@ def : Composite<"where_true", "Tensor condition"> {
 }
 
 def : Binary<"maximum", "Promote"> {
+  let tensors = 2;
   let forms = ["function", "method", "out"];
   let body = [(maximum $input, $other)];
   let rule = "maximum";
@@ -380,6 +390,7 @@ def : Composite<"max_pair", "Tensor input, Tensor other"> {
 }
 
 def : Binary<"minimum", "Promote"> {
+  let tensors = 2;
   let forms = ["function", "method", "out"];
   let body = [(minimum $input, $other)];
   let rule = "minimum";

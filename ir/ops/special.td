@@ -154,6 +154,7 @@ def : Composite<"psi", "Tensor input"> {
 }
 
 def : Composite<"zeta", "Operand input, Operand other"> {
+  let needsOne = 1;
   let forms = ["special"];
   let summary = "Hurwitz zeta: the sum of (other + k)^-input over k = 0, 1, ...; input > 1.";
   let shapes = "Broadcast";

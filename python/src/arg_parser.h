@@ -180,6 +180,8 @@ inline PyObject* wrapOneOrMore(const std::vector<Tensor>& tensors) {
   return tensors.size() == 1 ? wrap(tensors[0]) : wrap(tensors);
 }
 
+/// TypeError where the first two arguments are numbers.
+void needOne(const ParsedArgs& a);
 /// `result`, or the tensor given as `out` after `result` was stored in it (resized if it is empty; history of an
 /// operand or a dtype that `out` cannot take is an error).
 PyObject* wrap(ParsedArgs& a, Tensor result);

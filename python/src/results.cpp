@@ -335,6 +335,13 @@ Sharing sharingOfPair(const char* op) {
 
 void refuseShared(const ParsedArgs& a, const Tensor& into) { refuseShared(a, into, sharingOf(a.op())); }
 
+void needOne(const ParsedArgs& a) {
+  PyObject* first = a.object(0);
+  if (!isTensor(first) && !isTensor(a.object(1)))
+    fail<TypeError>(a.op(), "(): argument '", a.param(0).name, "' (position 1) must be Tensor, not ",
+                    Py_TYPE(first)->tp_name);
+}
+
 PyObject* wrap(ParsedArgs& a, Tensor result) {
   if (a.out() == nullptr) return wrap(std::move(result));
   if (isTensor(a.out()) && tensorOf(a.out()).shape() == result.shape()) refuseShared(a, tensorOf(a.out()));
