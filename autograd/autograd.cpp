@@ -80,7 +80,7 @@ void backward(std::span<const Tensor> roots, std::span<const Tensor> cotangents,
 
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                          std::span<const Tensor> cotangents, GradOptions options) {
-  if (inputs.empty()) fail<ValueError>("grad requires non-empty inputs.");
+  if (inputs.empty()) fail("`inputs` argument to `grad()` cannot be empty.");
   Roots r = rootsOf(outputs, cotangents);
   std::vector<Edge> captures;
   for (const Tensor& t : inputs) {

@@ -1,6 +1,5 @@
 // scaled_dot_product_attention: brings its operands into the form of the primitive, [B, H, rows, width].
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "eager/compute_flags.h"
@@ -46,7 +45,7 @@ void checkOperands(const Tensor& q, const Tensor& k, const Tensor& v) {
 /// Of operands that are checked. `in` is the half type in which cuDNN may multiply, float32 where it may not.
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, double dropout,
               bool causal, std::optional<double> scale, bool grouped, DType in) {
-  if (mask.defined() && mask.dtype() != DType::Bool && !isFloating(mask.dtype()))
+  if (mask.defined() && mask.dtype() != DType::Bool && mask.dtype() != DType::Float32 && mask.dtype() != query.dtype())
     fail("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: ",
          dtypeName(mask.dtype()), " and  query.dtype: ", dtypeName(query.dtype()), " instead.");
 
@@ -96,12 +95,7 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                                     double dropout, bool causal, std::optional<double> scale, bool grouped) {
   checkOperands(query, key, value);
-  if (causal && mask.defined()) {
-    const Tensor before = tril(ones(Dims{query.size(-2), key.size(-2)}, DType::Bool), 0);
-    const Tensor both = mask.dtype() == DType::Bool ? logical_and(mask, before)
-                                                    : where(before, mask, -std::numeric_limits<double>::infinity());
-    return scaled_dot_product_attention(query, key, value, both, dropout, false, scale, grouped);
-  }
+  if (causal && mask.defined()) fail(kName, ": Explicit attn_mask should not be set when is_causal=True");
   if (dropout < 0 || dropout > 1) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", dropout);
   const DType in = computeFlags().cudnn ? query.dtype() : DType::Float32;
   return attend(query, key, value, mask, dropout, causal, scale, grouped, in);

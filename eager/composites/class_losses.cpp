@@ -39,9 +39,14 @@ Tensor nllLoss(const Tensor& x, const Tensor& target, const Tensor& weight, std:
   std::int64_t classDim = x.dim() == 1 ? 0 : 1;
   Dims shape = x.shape();
   if (x.dim() > 0) shape.erase(classDim);
-  if (x.dim() == 0 || !(target.shape() == shape))
-    fail<ValueError>("nll_loss: expected target of shape ", shapeText(shape), " for input of shape ",
-                     shapeText(x.shape()), ", but got ", shapeText(target.shape()));
+  if (x.dim() == 1 && target.dim() == 1 && target.numel() == 1)
+    return nllLoss(x, view(target, Dims()), weight, ignore, reduction, at);
+  if (x.dim() == 0 || !(target.shape() == shape)) {
+    const std::string text = strcat("nll_loss: expected target of shape ", shapeText(shape), " for input of shape ",
+                                    shapeText(x.shape()), ", but got ", shapeText(target.shape()));
+    if (x.dim() > 1 && target.dim() > 0 && target.size(0) == x.size(0)) fail(text);
+    fail<ValueError>(text);
+  }
   if (weight.defined() && (weight.dim() != 1 || weight.size(0) != x.size(classDim)))
     fail("nll_loss: weight tensor should be defined either for all ", x.size(classDim),
          " classes or no classes but got weight tensor of shape: ", shapeText(weight.shape()));
@@ -82,6 +87,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight
   Dims along(static_cast<std::size_t>(x.dim()), 1);
   along[classDim] = classes;
   if (isFloating(target.dtype())) {
+    if (ignore >= 0) fail("ignore_index is not supported for floating point target");
     if (!(target.shape() == x.shape()))
       fail("cross_entropy: Expected floating point type for target with class probabilities in the shape of the input ",
            shapeText(x.shape()), ", but got ", shapeText(target.shape()));

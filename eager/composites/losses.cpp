@@ -315,9 +315,9 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
   if (a.dim() != target.dim() + 1 || b.dim() != target.dim() + 1)
     fail("cosine_embedding_loss: ", target.dim(), "D target tensor expects ", target.dim() + 1,
          "D input tensors, but found inputs with sizes ", shapeText(a.shape()), " and ", shapeText(b.shape()));
-  // Integers are taken as numbers of the default dtype; squares of half numbers are soon out of their range.
+  // Integers and bools are taken as numbers of the default dtype; squares of half numbers are soon out of their range.
   DType t = promoteTypes(a.dtype(), b.dtype());
-  if (isInteger(t)) t = defaultDType();
+  if (!isFloating(t)) t = defaultDType();
   const Tensor u = toDType(a, computeType(t));
   const Tensor v = toDType(b, computeType(t));
   auto squares = [](const Tensor& x) { return add(sum(square(x), Dims{-1}), 1e-12); };
@@ -330,6 +330,10 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin,
                            double p, double eps, bool swap, Flag average, Flag reduce, std::string_view reduction) {
   if (!(margin > 0)) fail<ValueError>("margin must be greater than 0, got ", margin);
+  if (anchor.dim() != positive.dim() || anchor.dim() != negative.dim())
+    fail("The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+         "anchor ",
+         anchor.dim(), "D, positive ", positive.dim(), "D, and negative ", negative.dim(), "D inputs");
   Tensor near = pairwise_distance(anchor, positive, p, eps);
   Tensor far = pairwise_distance(anchor, negative, p, eps);
   if (swap) far = minimum(far, pairwise_distance(positive, negative, p, eps));

@@ -22,6 +22,9 @@ struct Windows {
     if (rank != n + 1 && rank != n + 2)
       fail(op, ": Expected ", n + 1, "D or ", n + 2, "D (batch mode) tensor for input, but got shape ",
            shapeText(x.shape()));
+    if (x.shape()[rank - n - 1] == 0)
+      fail(op, ": Expected ", n + 1, "D or ", n + 2,
+           "D (batch mode) tensor with optional 0 dim batch size for input, but got: ", shapeText(x.shape()));
     for (std::size_t d = 0; d < n; ++d) {
       if (kernel[d] <= 0) fail(op, ": kernel size should be greater than zero, but got ", shapeText(kernel));
       if (stride[d] <= 0) fail(op, ": stride should not be zero, but got ", shapeText(stride));
@@ -116,6 +119,9 @@ Tensor adaptiveMeans(const char* op, std::size_t n, const Tensor& x, DimsRef siz
 
 std::vector<Tensor> adaptiveMaxima(const char* op, std::size_t n, const Tensor& x, DimsRef size) {
   Dims out = adaptiveSize(op, n, x, size);
+  if (x.dim() == static_cast<std::int64_t>(n) + 2 && x.size(1) == 0)
+    fail(op, ": Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
+         shapeText(x.shape()));
   const bool last = n == 2 && lies(x, n);
   return asImages(max_pool_plain(x, Dims(), Dims(), Dims(), Dims(), out, last), last);
 }

@@ -33,12 +33,14 @@ Tensor roll(const Tensor& x, DimsRef shifts, DimsRef dims) {
   if (dims.empty() && shifts.size() == 1) return view(roll(ravel(contiguous(x)), shifts, Dims{0}), x.shape());
   if (shifts.size() != dims.size())
     fail("shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
+  if (x.numel() == 0) return clone(x);
+  if (x.dim() == 0)
+    fail<IndexError>("Dimension specified as ", dims.empty() ? 0 : dims[0], " but tensor has no dimensions");
   std::vector<PieceList> pieces = wholeDims(x);
   Dims total(static_cast<std::size_t>(x.dim()), 0);
   for (std::size_t i = 0; i < dims.size(); ++i) {
     std::int64_t d = wrapDim(dims[i], x.dim());
-    std::int64_t n = x.dim() == 0 ? 0 : x.shape()[d];
-    if (n == 0) continue;
+    const std::int64_t n = x.shape()[d];
     std::int64_t by = total[d] = ((total[d] + shifts[i] % n) % n + n) % n;
     pieces[static_cast<std::size_t>(d)] = {{n - by, 1, by}, {0, 1, n - by}};
   }

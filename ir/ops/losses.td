@@ -208,7 +208,7 @@ def : Loss<"cosine_embedding_loss",
   let summary = "1 - cos where target is 1, max(0, cos - margin) where it is -1, over the last dim.";
   let shapes = "`input1` and `input2` [N, D] with `target` [N], or [D] with 0-d; the result is 0-d, or [N] for "
                "reduction='none'";
-  let accepts = "Number";
+  let accepts = "Any";
   let gives = "Float";
   let example = [{
     >>> F.cosine_embedding_loss(tandem.tensor([[1., 0.]]), tandem.tensor([[0., 1.]]), tandem.tensor([1.]))

@@ -58,7 +58,7 @@ bool takesNone(const ParamSpec& p) {
   case ParamType::Device:
     return true;
   default:
-    return p.optional;
+    return p.optional && p.type != ParamType::Float;  // whose default is a number
   }
 }
 

@@ -153,10 +153,11 @@ max_pool1d, max_pool2d, max_pool3d = _max_pool(1), _max_pool(2), _max_pool(3)
 
 def _kept_sizes(name: str, input: Tensor, output_size: _size_any_opt_t, dims: int) -> list[int]:
     """`output_size` of the pool `name` as a list, with the input's own size for None."""
+    several = isinstance(output_size, (tuple, list))
     wanted = list(output_size) if isinstance(output_size, (tuple, list)) else [output_size] * dims
-    if len(wanted) > input.dim():
-        if not isinstance(output_size, (tuple, list)):
-            raise RuntimeError(f"Expected {dims + 1}D or {dims + 2}D tensor, but got {list(input.shape)}")
+    if not several and dims > input.dim():
+        raise RuntimeError(f"Expected {dims + 1}D or {dims + 2}D tensor, but got {list(input.shape)}")
+    if several and len(wanted) >= input.dim() + (dims == 1):
         raise ValueError(f"Input dimension should be at least {len(wanted) + 1}")
     if len(wanted) != dims:
         raise RuntimeError(f"{name}: output_size must be one number or {dims}, but got {output_size}")

@@ -6,7 +6,7 @@ import resource
 
 import numpy as np
 import pytest
-from conftest import assert_same_bits, run_in
+from conftest import assert_same_bits
 
 import tandem
 from tandem.nn import functional as F
@@ -155,28 +155,6 @@ def test_scores_that_are_no_numbers_or_hide_all():
             mask[0, at] = scores[0]
             out = F.scaled_dot_product_attention(q, k, v, mask)
             np.testing.assert_array_equal(out.numpy().ravel(), [wanted, wanted])
-
-
-@pytest.mark.parametrize("kind", ["bool", "float"])
-def test_a_mask_and_is_causal_hold_both(kind, mode):
-    q, k, v = (values(2, 3, n, 4, seed=n, dtype=tandem.float64).requires_grad_() for n in (3, 5, 5))
-    before = tandem.ones(3, 5, dtype=tandem.bool).tril()
-    if kind == "bool":
-        mask = values(3, 5, seed=9) > -0.5
-        both = mask & before
-    else:
-        mask = values(3, 5, seed=9, dtype=tandem.float64)
-        both = tandem.where(before, mask, float("-inf"))
-
-    def f(q, k, v):
-        return F.scaled_dot_product_attention(q, k, v, mask, is_causal=True)
-
-    expected = F.scaled_dot_product_attention(q, k, v, both)
-    got = run_in(mode, f, q, k, v)
-    assert_same_bits(got.detach(), expected.detach())
-    grads = [tandem.autograd.grad(o.square().sum(), (q, k, v)) for o in (got, expected)]
-    for a, b in zip(*grads, strict=True):
-        assert_same_bits(a, b)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-20, 1e-36, 0.0], ids=["values", "small", "subnormal", "unlike"])

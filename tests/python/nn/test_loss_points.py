@@ -166,3 +166,16 @@ def test_labels_of_several_classes_are_int64(mode):
 def test_the_bound_of_a_huber_loss_is_a_number(delta):
     with pytest.raises(TypeError, match="delta must be a float or int, got: "):
         tandem.nn.HuberLoss(delta=delta)
+
+
+def test_class_index_of_one_sample_may_have_a_dim():
+    for function in (F.cross_entropy, F.nll_loss):
+        x = tandem.tensor([0.5, 1.0, 2.0])
+        for reduction in ("mean", "none"):
+            want = function(x, tandem.tensor(1), reduction=reduction)
+            assert tandem.equal(want, function(x, tandem.tensor([1]), reduction=reduction))
+
+
+def test_cosine_embedding_loss_of_bools():
+    x = tandem.ones(2, 3, dtype=tandem.bool)
+    assert F.cosine_embedding_loss(x, x, tensor([1, -1]), reduction="none").tolist() == [0, 1]
