@@ -53,104 +53,28 @@ void checkStores(const char* op, DType result, DType out) {
   }
 }
 
+/// The words of a text that blanks separate.
+std::unordered_set<std::string_view> wordsOf(std::string_view text) {
+  std::unordered_set<std::string_view> words;
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = std::min(text.find(' ', at), text.size());
+    words.insert(text.substr(at, end - at));
+  }
+  return words;
+}
+
 /// Operations that write results as they are, and so into their own dtype only, as PyTorch's.
 bool writesOwnDType(const ParsedArgs& a) {
-  static const std::unordered_set<std::string_view> names = {"mm",
-                                                             "bmm",
-                                                             "addmm",
-                                                             "baddbmm",
-                                                             "addbmm",
-                                                             "mv",
-                                                             "addmv",
-                                                             "matmul",
-                                                             "dot",
-                                                             "index_select",
-                                                             "gather",
-                                                             "take",
-                                                             "tril",
-                                                             "triu",
-                                                             "diag",
-                                                             "masked_select",
-                                                             "nonzero",
-                                                             "argmax",
-                                                             "argmin",
-                                                             "amax",
-                                                             "amin",
-                                                             "isposinf",
-                                                             "isneginf",
-                                                             "take_along_dim",
-                                                             "cross",
-                                                             "logcumsumexp",
-                                                             "renorm",
-                                                             "abs",
-                                                             "absolute",
-                                                             "ceil",
-                                                             "floor",
-                                                             "frac",
-                                                             "neg",
-                                                             "negative",
-                                                             "round",
-                                                             "sign",
-                                                             "sgn",
-                                                             "trunc",
-                                                             "fix",
-                                                             "bitwise_not",
-                                                             "signbit",
-                                                             "norm",
-                                                             "nan_to_num",
-                                                             "msort",
-                                                             "histc",
-                                                             "quantile",
-                                                             "where",
-                                                             "clamp",
-                                                             "clip",
-                                                             "softmax",
-                                                             "log_softmax",
-                                                             "index_add",
-                                                             "index_copy",
-                                                             "scatter",
-                                                             "scatter_add",
-                                                             "scatter_reduce",
-                                                             "multinomial",
-                                                             "searchsorted",
-                                                             "bucketize",
-                                                             "isin",
-                                                             "gelu",
-                                                             "inv",
-                                                             "inverse",
-                                                             "vector_norm",
-                                                             "argsort",
-                                                             "multi_dot",
-                                                             "nonzero_static",
-                                                             "avg_pool2d",
-                                                             "avg_pool3d",
-                                                             "linear",
-                                                             "solve",
-                                                             "cholesky",
-                                                             "index_reduce",
-                                                             "slice_scatter",
-                                                             "select_scatter",
-                                                             "diagonal_scatter",
-                                                             "heaviside",
-                                                             "lerp",
-                                                             "tensordot",
-                                                             "vecdot",
-                                                             "det",
-                                                             "matrix_power",
-                                                             "inner",
-                                                             "vdot",
-                                                             "narrow_copy",
-                                                             "solve_triangular",
-                                                             "eigvalsh",
-                                                             "svdvals",
-                                                             "matrix_norm",
-                                                             "ldl_solve",
-                                                             "lu_solve",
-                                                             "chain_matmul",
-                                                             "nanquantile",
-                                                             "clamp_min",
-                                                             "clamp_max",
-                                                             "float_power"};
+  static const auto names =
+      wordsOf("mm bmm addmm baddbmm addbmm mv addmv matmul dot index_select gather take tril triu diag "
+              "masked_select nonzero argmax argmin amax amin isposinf isneginf take_along_dim cross logcumsumexp "
+              "renorm abs absolute ceil floor frac neg negative round sign sgn trunc fix bitwise_not signbit norm "
+              "nan_to_num msort histc quantile where clamp clip softmax log_softmax index_add index_copy scatter "
+              "scatter_add scatter_reduce multinomial searchsorted bucketize isin gelu inv inverse vector_norm "
+              "argsort multi_dot nonzero_static avg_pool2d avg_pool3d linear solve cholesky index_reduce "
+              "slice_scatter select_scatter diagonal_scatter heaviside lerp tensordot vecdot det matrix_power inner "
+              "vdot narrow_copy solve_triangular eigvalsh svdvals matrix_norm ldl_solve lu_solve chain_matmul "
+              "nanquantile clamp_min clamp_max float_power");
   const std::string_view op = a.op();
   if (!names.contains(op)) return false;
   // PyTorch's kernels of bounds that are tensors convert, those of weights that are numbers too.
