@@ -9,20 +9,6 @@
 
 namespace tandem::python::rules {
 
-namespace {
-/// Does it look at numbers by the operators of their classes alone, which tell the observer (tracked_numbers.h)?
-bool asksByOperators(PyObject* callable) {
-  static PyTypeObject* types[] = {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyUnicode_Type,   &PyList_Type,
-                                  &PyDict_Type, &PyTuple_Type, &PySet_Type,  &PyFrozenSet_Type, &PyZip_Type};
-  if (PyType_Check(callable))
-    return isPythonClass(reinterpret_cast<PyTypeObject*>(callable)) ||
-           std::ranges::any_of(types, [&](PyTypeObject* t) { return callable == reinterpret_cast<PyObject*>(t); });
-  if (!PyCFunction_Check(callable)) return false;
-  PyObject* module = reinterpret_cast<PyCFunctionObject*>(callable)->m_module;
-  return module != nullptr && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "_operator") == 0;
-}
-}  // namespace
-
 /// Depends on plain values; a tensor's value is read, an object's `__float__` and its like are entered.
 void pure(Observer& o, Args args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; ++i) {
@@ -91,7 +77,10 @@ void weighs(Observer& o, Args args, Py_ssize_t n) {
       PyRef parts(PyObject_CallMethod(items, "__reduce__", nullptr));
       PyErr_Clear();
       PyObject* f = parts ? PyTuple_GET_ITEM(PyTuple_GET_ITEM(parts.get(), 1), 0) : nullptr;
-      if (f == nullptr || (!PyFunction_Check(f) && !givesPlain(f))) o.refuse("items made by a C function are weighed");
+      const bool number =
+          f == reinterpret_cast<PyObject*>(&PyLong_Type) || f == reinterpret_cast<PyObject*>(&PyFloat_Type);
+      if (f == nullptr || (!number && !PyFunction_Check(f) && !givesPlain(f)))
+        o.refuse("items made by a C function are weighed");
       continue;
     }
     PyRef list;
@@ -115,7 +104,6 @@ void weighs(Observer& o, Args args, Py_ssize_t n) {
     }
   }
 }
-namespace {
 /// The first of several numbers than which no other is less, or greater, is one of them: which one, the trace holds
 /// for.
 bool choosesNumber(Observer& o, Args args, Py_ssize_t n, ScalarCondition::Is better) {
@@ -128,13 +116,6 @@ bool choosesNumber(Observer& o, Args args, Py_ssize_t n, ScalarCondition::Is bet
     if (is > 0) best = args[i];
   }
   return true;
-}
-}  // namespace
-void leastOf(Observer& o, Args args, Py_ssize_t n) {
-  if (!choosesNumber(o, args, n, ScalarCondition::Is::Less)) weighs(o, args, n);
-}
-void greatestOf(Observer& o, Args args, Py_ssize_t n) {
-  if (!choosesNumber(o, args, n, ScalarCondition::Is::Greater)) weighs(o, args, n);
 }
 /// An operation each of whose numbers is an operand.
 void scales(Observer& o, Args args, Py_ssize_t n) {
@@ -185,10 +166,6 @@ void iteratesKeys(Observer& o, Args args, Py_ssize_t n) {
   iterates(o, args, n);
   for (Py_ssize_t i = 0; i < n; ++i) o.hashesTensors(args[i]);
 }
-void iteratesPairs(Observer& o, Args args, Py_ssize_t n) {
-  iterates(o, args, n);
-  for (Py_ssize_t i = 0; i < n; ++i) o.hashesTensors(args[i], true);
-}
 void asksKey(Observer& o, Args args, Py_ssize_t n) {
   firstIterates(o, args, n);
   if (n > 1) o.hashes(args[1]);
@@ -222,7 +199,9 @@ void givesItemOrNone(Observer& o, Args args, Py_ssize_t n) {
   o.loading([&] { getsItemOrNone(o, args, n); });
 }
 void subscripts(Observer& o, Args args, Py_ssize_t n) {
-  if (n == 2) o.subscript(args[0], args[1]);
+  if (n != 2) return;
+  o.subscript(args[0], args[1]);
+  if (PySlice_Check(args[1]) && PyList_CheckExact(args[0])) o.gives(Observer::Gives::New);
 }
 void operation(Observer& o, Args args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; ++i) o.operand(args[i]);
@@ -253,6 +232,7 @@ void length(Observer& o, Args args, Py_ssize_t n) {
 }
 void advances(Observer& o, Args args, Py_ssize_t n) {
   if (n > 0 && !o.fresh(args[0])) o.refuse("an iterator that was there before is advanced");
+  if (n == 1 && o.isMaker(args[0])) o.gives(Observer::Gives::New);
 }
 void getsAttribute(Observer& o, Args args, Py_ssize_t n) {
   if (n >= 2 && PyUnicode_Check(args[1])) return o.attribute(args[0], args[1]);
@@ -324,52 +304,6 @@ void formats(Observer& o, Args args, Py_ssize_t n) {
     }
   }
 }
-/// A function, and iterables whose items it is called with.
-void maps(Observer& o, Args args, Py_ssize_t n) {
-  if (n < 1) return;
-  if (n > 1) (PyFunction_Check(args[0]) ? handsItemsOn : iteratesNumbers)(o, args + 1, n - 1);
-  if (PyFunction_Check(args[0]) || isPythonClass(Py_TYPE(args[0])) || asksByOperators(args[0])) {
-    (void)o.call(args[0], nullptr, 0);
-    return;
-  }
-  // A C function: it must be understood for each of the items.
-  Py_ssize_t count = -1;
-  for (Py_ssize_t i = 1; i < n; ++i)
-    if (PyList_CheckExact(args[i]) || isTuple(args[i]))
-      count = count < 0 ? PySequence_Fast_GET_SIZE(args[i]) : std::min(count, PySequence_Fast_GET_SIZE(args[i]));
-  if (count < 0) return o.refuse("a C function is mapped over an iterator");
-  for (Py_ssize_t k = 0; k < count && o.proved(); ++k) {
-    std::vector<PyObject*> items;
-    for (Py_ssize_t i = 1; i < n; ++i)
-      items.push_back(PyList_CheckExact(args[i]) || isTuple(args[i]) ? PySequence_Fast_GET_ITEM(args[i], k) : Py_None);
-    (void)o.call(args[0], items.data(), static_cast<Py_ssize_t>(items.size()));
-  }
-}
-/// `filter`, which asks whether items are true, or what a function says of them.
-void filters(Observer& o, Args args, Py_ssize_t n) {
-  if (n != 2) return;
-  if (args[0] == Py_None) return asksEach(o, args + 1, 1);
-  if (!PyFunction_Check(args[0]) && !givesPlain(args[0])) return o.refuse("items are filtered by a C function");
-  maps(o, args, n);
-}
-/// `sorted` and its like: the key function is entered if it is Python's.
-void sorts(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 0) n > 1 && PyFunction_Check(args[1]) ? iterates(o, args, 1) : weighs(o, args, 1);
-  for (Py_ssize_t i = 1; i < n; ++i)
-    if (!isPlain(args[i]) && !PyFunction_Check(args[i])) o.refuse("sorting by a C function");
-}
-void sortsInPlace(Observer& o, Args args, Py_ssize_t n) {
-  mutates(o, args, 1);
-  sorts(o, args, n);
-}
-void reduces(Observer& o, Args args, Py_ssize_t n) {
-  if (n < 2) return;
-  (PyFunction_Check(args[0]) ? handsItemsOn : iteratesNumbers)(o, args + 1, 1);
-  if (n > 2 && !PyFunction_Check(args[0])) o.guardNumber(args[2]);
-  if (!PyFunction_Check(args[0]) && !PyList_CheckExact(args[1]) && !isTuple(args[1]) && !asksByOperators(args[0]))
-    return o.refuse("a C function meets the items of an iterator");
-  (void)o.call(args[0], nullptr, 0);
-}
 void setsVariable(Observer& o, Args args, Py_ssize_t n) {
   if (n > 0) o.setVariable(args[0]);
 }
@@ -380,12 +314,6 @@ void asksVariable(Observer& o, Args args, Py_ssize_t n) {
 }
 void makesSuper(Observer& o, Args args, Py_ssize_t n) {
   if (n > 1) o.readType(args[1]);
-}
-void arithmetic(Observer& o, Args args, Py_ssize_t n) {
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    o.guardNumber(args[i]);
-    o.binary(args[i], args[i]);
-  }
 }
 void asksContains(Observer& o, Args args, Py_ssize_t n) {
   if (n == 2) o.contains(args[0], args[1]);

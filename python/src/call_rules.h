@@ -25,6 +25,8 @@ void handsItemsOn(Observer& o, Args args, Py_ssize_t n);
 void iteratesNumbers(Observer& o, Args args, Py_ssize_t n);
 void iterates(Observer& o, Args args, Py_ssize_t n);
 void weighs(Observer& o, Args args, Py_ssize_t n);
+/// Several numbers of which `min` or `max` gives one; false: they are others.
+bool choosesNumber(Observer& o, Args args, Py_ssize_t n, ScalarCondition::Is better);
 /// `min` and `max`.
 void leastOf(Observer& o, Args args, Py_ssize_t n);
 void greatestOf(Observer& o, Args args, Py_ssize_t n);
@@ -96,13 +98,23 @@ void maps(Observer& o, Args args, Py_ssize_t n);
 void filters(Observer& o, Args args, Py_ssize_t n);
 void sorts(Observer& o, Args args, Py_ssize_t n);
 void sortsInPlace(Observer& o, Args args, Py_ssize_t n);
+void takesWhile(Observer& o, Args args, Py_ssize_t n);
 void reduces(Observer& o, Args args, Py_ssize_t n);
+/// `itertools.accumulate` and `itertools.starmap`.
+void accumulates(Observer& o, Args args, Py_ssize_t n);
+void starmaps(Observer& o, Args args, Py_ssize_t n);
+/// `sum`.
+void sums(Observer& o, Args args, Py_ssize_t n);
 /// `set` and `reset` of a context variable.
 void setsVariable(Observer& o, Args args, Py_ssize_t n);
 /// `get` of one.
 void asksVariable(Observer& o, Args args, Py_ssize_t n);
 void makesSuper(Observer& o, Args args, Py_ssize_t n);
 void arithmetic(Observer& o, Args args, Py_ssize_t n);
+/// `arithmetic` that makes a new container of containers.
+void joins(Observer& o, Args args, Py_ssize_t n);
+/// `arithmetic` that changes its first operand.
+void changesFirst(Observer& o, Args args, Py_ssize_t n);
 void asksContains(Observer& o, Args args, Py_ssize_t n);
 void asksTruth(Observer& o, Args args, Py_ssize_t n);
 

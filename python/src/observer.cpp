@@ -195,6 +195,7 @@ void Observer::step(PyFrameObject* frame) {
   if (!resting_.empty()) wake();
   converted_ = nullptr;
   computed_.reset();
+  gives_ = Gives::NothingNew;
   const Code& code = codeOf(f.code);
   if constexpr (CodeMap::kNeeded) {
     auto last = reported_.find(frame);
@@ -218,6 +219,8 @@ void Observer::step(PyFrameObject* frame) {
         makeFresh(f.locals[p.local]);
       else if (p.what == Pending::Do::Fresh && !isTensor(f.peek(1 + p.local)))
         makeFresh(f.peek(1 + p.local));
+      else if (p.what == Pending::Do::FreshMany || p.what == Pending::Do::FreshItems || p.what == Pending::Do::Maker)
+        makeMoreFresh(f, p);
       else if (p.what == Pending::Do::Slot)
         standFor(f.top[-1], p.slot);
       else if (p.what == Pending::Do::Late)
@@ -243,6 +246,18 @@ void Observer::step(PyFrameObject* frame) {
   instruction(f, op, arg);
   stepping_ = false;
   if (number_) refuse("a number that changes was not found");
+}
+
+void Observer::makeMoreFresh(const Frame& f, const Pending& p) {
+  if (p.what == Pending::Do::FreshMany) {
+    for (int i = 1; i <= p.local; ++i) makeFresh(f.peek(i));
+    return;
+  }
+  PyObject* o = f.peek(1);
+  makeFresh(o);
+  if (p.what == Pending::Do::Maker) makers_.insert(o);
+  if (p.what == Pending::Do::FreshItems)
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) makeFresh(PySequence_Fast_GET_ITEM(o, i));
 }
 
 /// Did the instruction that was reported last raise an exception, or leave its frame?

@@ -3,10 +3,11 @@
 // can assign again, and that nothing it did is unknown.
 //
 //   The interpreter reports each instruction before it runs it, with its operands on the frame's stack. For each there
-//   is a rule (observer_instructions.cpp, observer_rules.cpp, observer_writes.cpp): reading an attribute of an object
-//   that was there before becomes a guard, assigning one is noted for later calls, changing it in another way is a
-//   refusal, calling a C function is allowed where a table says what it does (understood.cpp). What has no rule is a
-//   refusal: proof is by what is understood. After the first refusal nothing is watched any more; the body runs on.
+//   is a rule (observer_instructions.cpp, observer_rules.cpp, observer_calls.cpp, observer_writes.cpp): reading an
+//   attribute of an object that was there before becomes a guard, assigning one is noted for later calls, changing it
+//   in another way is a refusal, calling a C function is allowed where a table says what it does (understood.cpp). What
+//   has no rule is a refusal: proof is by what is understood. After the first refusal nothing is watched any more; the
+//   body runs on.
 //
 //   An object is *fresh* when the body made it: its content follows from what was read before, so it needs no guard and
 //   may be changed. Only instructions and functions that are known to make new objects make fresh ones.
@@ -126,7 +127,25 @@ class Observer {
 
   // ---- rules about one object, for the tables (understood.cpp)
 
-  void makeFresh(PyObject* o) { fresh_.insert(o); }
+  void makeFresh(PyObject* o) {
+    fresh_.insert(o);
+    makers_.erase(o);  // where one lay
+  }
+  /// The call, or the subscript, that is looked at gives a new object, an iterator of such, a list or tuple of such.
+  enum class Gives : std::uint8_t { NothingNew, New, Maker, NewItems };
+  void gives(Gives what) { gives_ = what; }
+  /// Is it an iterator each of whose items is a new object?
+  [[nodiscard]] bool isMaker(PyObject* iterator) const { return makers_.contains(iterator); }
+  /// Did the body make it, or does a guard or the signature lead to it? A container of which that is not known is one
+  /// that a C function made, or found where nobody saw it look: later calls have another one.
+  [[nodiscard]] bool isKnown(PyObject* container) const {
+    return fresh(container) || covered(container) || led_.contains(container) || guards_.names(container) ||
+           ownerOf_.contains(container);
+  }
+  /// C code compares what this function, or this generator, gives it.
+  void weighsWhatGives(PyObject* code) { weighed_.push_back(PyRef::borrow(code)); }
+  /// Names of the last arguments of the call that is looked at; null: they have none.
+  [[nodiscard]] PyObject* keywords() const { return keywords_.get(); }
   /// `len(o)` is asked.
   /// Is it a dict, or one of a class whose special methods of these names are a dict's?
   bool readsAsDict(PyObject* o, std::initializer_list<const char*> names);
@@ -237,10 +256,19 @@ class Observer {
 
  private:
   struct Pending {
-    enum class Do : std::uint8_t { Fresh, FreshLocal, Slot, Number, Late } what = Do::Fresh;
+    enum class Do : std::uint8_t {
+      Fresh,
+      FreshLocal,
+      FreshMany,
+      FreshItems,
+      Maker,
+      Slot,
+      Number,
+      Late
+    } what = Do::Fresh;
     int offset = 0;  // of the instruction before which it is done
     int depth = 0;   // of the stack then
-    int local = 0;   // for Fresh: how far below the top
+    int local = 0;   // for Fresh: how far below the top; for FreshMany: how many are there
     Scalar slot;
     ValuePlace place;  // for Number
     LateNumber late;
@@ -291,6 +319,7 @@ class Observer {
   void loadGlobal(Frame& f, PyObject* name);
   void importName(Frame& f, PyObject* name, long level);
   void freshAfter(Frame& f, int popped);
+  void makeMoreFresh(const Frame& f, const Pending& p);
   /// What the next instruction finds on top, where `loads` came upon one of the changing numbers.
   void numberAfter(Frame& f, int popped);
   /// What later calls may find where this one found `value`. Any number: only what an instruction loads can be that.
@@ -310,7 +339,14 @@ class Observer {
   void understoodAttribute(PyObject* o, PyObject* name);
   void tensorAttribute(PyObject* o, PyObject* name);
   void callEx(Frame& f, int keywords);
+  void handToC(const Frame& f, PyObject* o);
   bool callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n);
+  /// The dict that a proxy shows, which is known as that is; any other object itself.
+  PyObject* shownBy(PyObject* o);
+  /// Refuses to read a container that is not known.
+  bool refusesUnknown(PyObject* container);
+  /// A dict of the body's own is asked for a key: a defaultdict calls its factory for one that it has not.
+  void ownItem(PyObject* dict, PyObject* key);
   const Code& codeOf(PyCodeObject* code);
 
   lazy::Session& session_;
@@ -327,7 +363,11 @@ class Observer {
   std::uint64_t firstSequence_ = 0;  // the history of what the body computes comes after it
   bool refused_ = false;
   bool madeState_ = false;
+  Gives gives_ = Gives::NothingNew;
+  std::unordered_set<PyObject*> makers_;
   std::unordered_set<PyObject*> fresh_;
+  std::vector<PyRef> weighed_;         // code
+  std::unordered_set<PyObject*> led_;  // containers to which a guard leads
   std::unordered_set<PyObject*> covered_;
   std::unordered_set<PyObject*> used_;                // of those, and of which more was asked than dims and dtype
   std::unordered_set<const TensorImpl*> leaves_;      // `makeLeaf`
@@ -408,6 +448,8 @@ bool isCachedFunction(PyObject* o);
 std::string nameOf(PyObject* callable);
 /// An object that `next` advances, and that `iter` gives back.
 bool isIterator(PyObject* o);
+/// Iterators of the interpreter that give tuples made for the occasion.
+bool makesTuples(PyObject* iterator);
 /// Are the special methods of a class, and of its bases, Python's code or those of the interpreter's own types?
 bool specialsAreWatched(PyTypeObject* type);
 /// Was the class made by a `class` statement, and so all its bases, and are its special methods Python's code?

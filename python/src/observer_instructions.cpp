@@ -1,5 +1,6 @@
 // What the observer makes of each of the interpreter's instructions. They differ by version: what all have in common,
 // or two versions, is one rule, and an instruction that has no rule is a refusal.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <opcode.h>
@@ -44,14 +45,19 @@ enum Operator {
 }  // namespace
 #endif
 
-namespace {
-/// Iterators of the interpreter that give tuples made for the occasion.
 bool makesTuples(PyObject* iterator) {
-  const PyTypeObject* type = Py_TYPE(iterator);
-  const std::string_view name = type->tp_name;
-  return type == &PyZip_Type || type == &PyEnum_Type || type == &PyDictIterItem_Type ||
-         name.starts_with("itertools.") || name == "odict_iterator";
+  static PyTypeObject* const types[] = {&PyZip_Type,
+                                        &PyEnum_Type,
+                                        &PyDictIterItem_Type,
+                                        typeNamed("itertools", "product"),
+                                        typeNamed("itertools", "combinations"),
+                                        typeNamed("itertools", "permutations"),
+                                        typeNamed("itertools", "zip_longest"),
+                                        typeNamed("itertools", "pairwise")};
+  return std::ranges::find(types, Py_TYPE(iterator)) != std::end(types);
 }
+
+namespace {
 /// What C that calls such a method makes of a number that it returns, and not of the object.
 bool givesNumber(PyCodeObject* code) {
   const char* name = PyUnicode_AsUTF8(code->co_name);
@@ -158,9 +164,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case YIELD_VALUE: {
     // C code that called may ask whether it is empty.
     PyObject* o = f.peek(1);
-    if (f.calledFromC && (PyList_CheckExact(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_Check(o))) iterate(o);
-    if (f.calledFromC && PyObject_CheckBuffer(o) != 0 && !PyBytes_CheckExact(o) && !isTensor(o))
-      return refuse("C code is given memory that others may write");
+    if (f.calledFromC) handToC(f, o);
     if (f.calledFromC && (op == YIELD_VALUE || givesNumber(f.code))) guardNumber(o);
     return;
   }
@@ -228,6 +232,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case DICT_MERGE:
     return iterate(f.peek(1));
   case UNPACK_SEQUENCE:
+    if (isMaker(f.peek(1))) pending_[f.object] = {Pending::Do::FreshMany, f.next, f.depth - 1 + arg, arg, {}, {}, {}};
     return iterate(f.peek(1));
   case UNPACK_EX: {
     // The first names, a list of what is between, the last names; the first is on top.
@@ -240,11 +245,12 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case GET_ITER:
   case GET_YIELD_FROM_ITER:
     iterate(f.peek(1));
-    return freshAfter(f, 1);
+    return isMaker(f.peek(1)) ? void() : freshAfter(f, 1);
   case FOR_ITER:
     if (!fresh(f.peek(1))) return refuse("an iterator that was there before is advanced");
     // `zip` and its like make a tuple each time; a jump out of the loop has another depth.
-    if (makesTuples(f.peek(1))) pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth + 1, 0, {}, {}, {}};
+    if (makesTuples(f.peek(1)) || isMaker(f.peek(1)))
+      pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth + 1, 0, {}, {}, {}};
     return;
 #ifdef SEND
   case SEND:
@@ -328,7 +334,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
     return contains(f.peek(1), f.peek(2));
   case BINARY_SUBSCR:
     subscript(f.peek(2), f.peek(1));
-    if (PySlice_Check(f.peek(1)) && !isTensor(f.peek(2))) freshAfter(f, 2);
+    if (gives_ == Gives::New || (PySlice_Check(f.peek(1)) && !isTensor(f.peek(2)))) freshAfter(f, 2);
     return numberAfter(f, 2);
   case STORE_SUBSCR:
     return storeItem(f.peek(2), f.peek(1), f.peek(3));
@@ -445,33 +451,6 @@ void Observer::instruction(Frame& f, int op, int arg) {
   }
 }
 
-/// `f(*args, **keywords)`
-void Observer::callEx(Frame& f, int keywords) {
-  // From 3.11 on null is below the callable, from 3.13 on above it.
-  constexpr int null = PY_VERSION_HEX >= 0x030B0000 ? 1 : 0;
-  constexpr int above = PY_VERSION_HEX >= 0x030D0000 ? 1 : 0;
-  PyObject* args = f.peek(1 + keywords);
-  PyObject* callable = f.peek(2 + above + keywords);
-  iterate(args);
-  std::vector<PyObject*> all;
-  if (PyTuple_Check(args) || PyList_Check(args))
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); ++i) all.push_back(PySequence_Fast_GET_ITEM(args, i));
-  else if (!PyFunction_Check(callable))
-    return refuse("a C function is called with arguments from an iterator");
-  if (keywords != 0) {
-    PyObject* given = f.peek(1);
-    iterate(given);
-    PyObject *k = nullptr, *v = nullptr;
-    if (PyDict_Check(given)) {
-      for (Py_ssize_t at = 0; PyDict_Next(given, &at, &k, &v) != 0;) all.push_back(v);
-      const PyRef keys(checked(PyDict_Keys(given)));
-      keywords_ = PyRef(checked(PyList_AsTuple(keys.get())));
-    }
-  }
-  called(f, 2 + null + keywords, call(callable, all.data(), static_cast<Py_ssize_t>(all.size())));
-  keywords_ = {};
-}
-
 void Observer::asText(PyObject* o) {
   guardNumber(o);
   if (!isPlain(o)) refuse("an object is written as text");
@@ -525,7 +504,15 @@ void Observer::called(Frame& f, int popped, bool makesFresh) {
     numberAfter(f, popped);
   } else if (computed_) {
     pending_[f.object] = {Pending::Do::Slot, f.next, f.depth - popped + 1, 0, *std::exchange(computed_, {}), {}, {}};
-  } else if (makesFresh) {
+  } else if (gives_ == Gives::Maker || gives_ == Gives::NewItems) {
+    pending_[f.object] = {gives_ == Gives::Maker ? Pending::Do::Maker : Pending::Do::FreshItems,
+                          f.next,
+                          f.depth - popped + 1,
+                          0,
+                          {},
+                          {},
+                          {}};
+  } else if (makesFresh || gives_ == Gives::New) {
     freshAfter(f, popped);
   }
 }

@@ -109,18 +109,32 @@ void Observer::value(PyObject* v) {
   if (v == nullptr) return;
   if (covered(v)) return refuse("an argument is reached by another way, too");
   if (isTensor(v) && !fresh(v)) guards_.tensor(v);
+  if (PyList_CheckExact(v) || isDict(v) || isSet(v)) led_.insert(v);
+}
+
+PyObject* Observer::shownBy(PyObject* o) {
+  PyObject* shown = behindProxy(o);
+  if (shown != o) led_.insert(shown);
+  return shown;
+}
+
+bool Observer::refusesUnknown(PyObject* container) {
+  if (isKnown(container) || !(PyList_CheckExact(container) || isDict(container) || PySet_CheckExact(container)))
+    return false;
+  refuse("a " + typeName(container) + " is read that a C function made, or found");
+  return true;
 }
 
 void Observer::sizeOf(PyObject* o) {
   if (fresh(o) || covered(o)) return;
   if (appended_.contains(o)) return refuse("a list is read that was added to");
   if (isDictView(o)) return iterate(o);
-  if (isTuple(o) && !guards_.names(o)) return;
+  if ((isTuple(o) && !guards_.names(o)) || refusesUnknown(o)) return;
   guards_.size(o);
 }
 
 void Observer::length(PyObject* o) {
-  o = behindProxy(o);
+  o = shownBy(o);
   if (isTensor(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o)) return;
   if (PyList_CheckExact(o) || isTuple(o) || isDictView(o) || isSet(o) || readsAsDict(o, {"__len__"})) return sizeOf(o);
   if (!special(o, "__len__")) refuse("len of an object of type " + typeName(o));
@@ -144,13 +158,17 @@ void Observer::items(PyObject* sequence, Py_ssize_t loaded) {
 
 void Observer::iterate(PyObject* o) {
   if (isTensor(o)) return use(o);
-  o = behindProxy(o);
+  o = shownBy(o);
   if (fresh(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o)) return;
-  if (isDictView(o)) o = reinterpret_cast<DictView*>(o)->dict;
+  if (isDictView(o)) {
+    o = reinterpret_cast<DictView*>(o)->dict;
+    if (!fresh(o) && !covered(o)) led_.insert(o);
+  }
   if (fresh(o) || covered(o)) return;
   // A tuple that no place holds was made here, or is part of the code.
   if (isTuple(o) && !guards_.names(o)) return;
   if (appended_.contains(o)) return refuse("a list is read that was added to");
+  if (refusesUnknown(o)) return;
   if (PyList_CheckExact(o) || isTuple(o)) return items(o);
   if (readsAsDict(o, {"__iter__", "__getitem__"})) {
     auto owner = ownerOf_.find(o);
@@ -175,11 +193,12 @@ void Observer::iterate(PyObject* o) {
 }
 
 void Observer::dictItem(PyObject* dict, PyObject* key, bool absent) {
-  dict = behindProxy(dict);
+  dict = shownBy(dict);
   guardNumber(key);
   hashes(key);
   if (isTensor(key) && covered(key)) hashesTensors(dict);
-  if (fresh(dict) || covered(dict)) return;
+  if (fresh(dict) && !absent) ownItem(dict, key);
+  if (fresh(dict) || covered(dict) || refusesUnknown(dict)) return;
   if (!isPlain(key) && !isTensor(key) && !isConstant(key) && Py_TYPE(key)->tp_hash != PyBaseObject_Type.tp_hash &&
       !PyTuple_CheckExact(key) && !isEnumeration(Py_TYPE(key)))
     return refuse("a dict is asked for a key of type " + typeName(key));
@@ -204,8 +223,21 @@ void Observer::dictItem(PyObject* dict, PyObject* key, bool absent) {
   if (accepts == Accepts::Same) value(found);
 }
 
+void Observer::ownItem(PyObject* dict, PyObject* key) {
+  static PyTypeObject* const withDefault = typeNamed("collections", "defaultdict");
+  if (Py_TYPE(dict) != withDefault) return;
+  bool plain = isPlain(key) || PyTuple_CheckExact(key);
+  for (Py_ssize_t i = 0; PyTuple_CheckExact(key) && i < PyTuple_GET_SIZE(key); ++i)
+    plain = plain && isPlain(PyTuple_GET_ITEM(key, i));
+  const bool there = plain && PyDict_GetItemWithError(dict, key) != nullptr;
+  PyErr_Clear();
+  const PyRef factory(PyObject_GetAttrString(dict, "default_factory"));
+  PyErr_Clear();
+  if (!there && factory && factory.get() != Py_None && call(factory.get(), nullptr, 0) && plain) gives(Gives::New);
+}
+
 void Observer::subscript(PyObject* container, PyObject* key) {
-  container = behindProxy(container);
+  container = shownBy(container);
   if (isTensor(container)) {
     operand(container);
     return operand(key);
@@ -216,6 +248,7 @@ void Observer::subscript(PyObject* container, PyObject* key) {
   if (PyList_CheckExact(container) || isTuple(container)) {
     index(key);
     const bool before = PyList_CheckExact(container) && !fresh(container) && !covered(container);
+    if (before && refusesUnknown(container)) return;
     if (!before || !loads_ || !PyLong_CheckExact(key) || appended_.contains(container)) return iterate(container);
     const Py_ssize_t at = PyLong_AsSsize_t(key);
     PyErr_Clear();
@@ -279,7 +312,7 @@ void Observer::compared(PyObject* o, int depth) {
 void Observer::contains(PyObject* container, PyObject* item) {
   guardNumber(item);
   use(item);
-  container = behindProxy(container);
+  container = shownBy(container);
   if (readsAsDict(container, {"__contains__"})) return dictItem(container, item, true);
   if (PyUnicode_CheckExact(container) || (isSize(container) && isConstant(item))) return;
   if (PyList_CheckExact(container) || isTuple(container) || isSet(container) || isDictView(container)) {
@@ -360,6 +393,11 @@ void Observer::attribute(PyObject* o, PyObject* name) {
       guards_.function(o);
       for (const auto& [field, offset] : kFunctionFields)
         if (PyUnicode_CompareWithASCIIString(name, field) == 0) guards_.slot(o, offset);
+      if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) {
+        const PyRef all(checked(PyObject_GenericGetDict(o, nullptr)));
+        guards_.slot(o, offsetof(PyFunctionObject, func_dict));
+        return value(all.get());
+      }
       PyObject* dict = reinterpret_cast<PyFunctionObject*>(o)->func_dict;
       if (dict == nullptr)
         guards_.slot(o, offsetof(PyFunctionObject, func_dict));
@@ -442,7 +480,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
   }
   if (own != nullptr || found == nullptr) return;  // none: `__getattr__`, which is entered, or an error
   through(found, o, name);
-  if (!fresh(o)) value(found);
+  value(found);
 }
 
 // ---- calls ---------------------------------------------------------------------------------------------------------
@@ -474,112 +512,6 @@ void Observer::operand(PyObject* o, int depth) {
   }
   if (understoodObject(o)) return;
   refuse("an operation is given an object of type " + typeName(o));
-}
-
-bool Observer::call(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
-  bool makesFresh = false;
-  if (PyFunction_Check(callable)) {
-    if (asksSignature(callable, args, n)) return true;
-    auto* f = reinterpret_cast<PyFunctionObject*>(callable);
-    if (!fresh(callable)) {
-      guards_.function(callable);
-      if (f->func_defaults != nullptr) items(f->func_defaults);
-      if (f->func_kwdefaults != nullptr) iterate(f->func_kwdefaults);
-    }
-    return (reinterpret_cast<PyCodeObject*>(f->func_code)->co_flags & CO_GENERATOR) != 0;
-  }
-  if (PyMethod_Check(callable)) {
-    std::vector<PyObject*> all{PyMethod_GET_SELF(callable)};
-    all.insert(all.end(), args, args + n);
-    return call(PyMethod_GET_FUNCTION(callable), all.data(), n + 1);
-  }
-  if (PyType_Check(callable)) return callType(reinterpret_cast<PyTypeObject*>(callable), args, n);
-  if (isCompiledFunction(callable)) return call(compiledCallable(callable), args, n);
-  if (understoodFunction(*this, callable, args, n, makesFresh)) return makesFresh;
-  if (special(callable, "__call__")) return false;
-  if (proved()) refuse("a call of " + nameOf(callable));
-  return false;
-}
-
-void Observer::repeats(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* names) {
-  const Py_ssize_t named = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
-  const PyRef result(PyObject_Vectorcall(function, args, static_cast<std::size_t>(n - named), names));
-  if (!result) {
-    PyErr_Clear();
-    return refuse("a call of " + nameOf(function));
-  }
-  guards_.call(function, args, n, names, result.get());
-  value(result.get());
-}
-
-void Observer::cachedCall(PyObject* function, PyObject* const* args, Py_ssize_t n) {
-  auto stays = [&](auto& self, PyObject* o) -> bool {
-    guardNumber(o);
-    // An object that is no other's equal is known by itself.
-    const bool itself = isPythonClass(Py_TYPE(o)) && guards_.names(o) &&
-                        Py_TYPE(o)->tp_hash == PyBaseObject_Type.tp_hash &&
-                        Py_TYPE(o)->tp_richcompare == PyBaseObject_Type.tp_richcompare;
-    if (!PyTuple_CheckExact(o)) return itself || isUnchanging(o) || PyType_Check(o) != 0;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
-      if (!self(self, PyTuple_GET_ITEM(o, i))) return false;
-    return true;
-  };
-  for (Py_ssize_t i = 0; i < n; ++i)
-    if (!stays(stays, args[i])) return refuse("a cached function is given an object of type " + typeName(args[i]));
-  auto misses = [&] {
-    PyRef info(PyObject_CallMethod(function, "cache_info", nullptr));
-    return PyRef(info ? PyObject_GetAttrString(info.get(), "misses") : nullptr);
-  };
-  const PyRef before = misses();
-  repeats(function, args, n, keywords_.get());
-  const PyRef after = misses();
-  PyErr_Clear();
-  if (!before || !after) return refuse("a call of " + nameOf(function));
-  if (PyObject_RichCompareBool(before.get(), after.get(), Py_EQ) != 1) makesState();
-}
-
-bool Observer::callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n) {
-  bool makesFresh = false;
-  // `list(x)` and `zip(x, y)` take a tensor apart; of containers they hand on what is in them.
-  if (!isPythonClass(type) && type != &PyType_Type)
-    for (Py_ssize_t i = 0; i < n; ++i)
-      if (isTensor(args[i])) use(args[i]);
-  if (understoodType(*this, type, args, n, makesFresh)) return makesFresh;
-  static PyObject* newName = interned("__new__");
-  static PyObject* initName = interned("__init__");
-  static PyObject* callName = interned("__call__");
-  const bool exception = PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)) != 0;
-  if (PyType_IsSubtype(type, &PyTuple_Type) != 0 && type->tp_init == PyBaseObject_Type.tp_init) {
-    // A named tuple: its `__new__` is Python's code, which calls that of tuples.
-    PyObject* make = _PyType_Lookup(type, newName);
-    guards_.type(type);
-    askedClass(reinterpret_cast<PyObject*>(type));
-    if (specialsAreWatched(type) && make != nullptr &&
-        (PyFunction_Check(make) || Py_TYPE(make) == &PyStaticMethod_Type))
-      return false;
-  }
-  const bool ofDicts = PyType_IsSubtype(type, &PyDict_Type) != 0 && type != &PyDict_Type && isDerivedClass(type);
-  const bool ofNumbers = isEnumeration(type) && isDerivedClass(type);
-  if (!isPythonClass(type) && !ofDicts && !ofNumbers && (!exception || !specialsAreWatched(type))) {
-    refuse(std::string("a call of ") + type->tp_name);
-    return false;
-  }
-  guards_.type(type);
-  askedClass(reinterpret_cast<PyObject*>(type));
-  PyObject* metaCall = _PyType_Lookup(Py_TYPE(type), callName);
-  if (metaCall != nullptr && PyFunction_Check(metaCall)) return false;  // entered
-  if (exception) return true;
-  PyObject* make = _PyType_Lookup(type, newName);
-  PyObject* init = _PyType_Lookup(type, initName);
-  const bool pythonNew = make != nullptr && (PyFunction_Check(make) || Py_TYPE(make) == &PyStaticMethod_Type);
-  if (pythonNew) return false;  // entered; what it returns may be an object of before
-  if (init != nullptr && PyFunction_Check(init)) {
-    beingMade_ = type;
-  } else if (ofDicts) {
-    for (Py_ssize_t i = 0; i < n; ++i)
-      if (!isPlain(args[i])) iterate(args[i]);
-  }
-  return true;
 }
 
 }  // namespace tandem::python

@@ -107,6 +107,7 @@ void Observer::assignListItem(PyObject* list, PyObject* key) {
 
 void Observer::append(PyObject* list) {
   if (fresh(list)) return;
+  if (!isKnown(list)) return mutate(list, "something is changed");
   const bool assigned = std::ranges::any_of(assigned_, [&](const AssignedPlace& a) { return a.owner.get() == list; });
   if (!PyList_CheckExact(list) || !mayAssign_ || covered(list) || (assigned && !appended_.contains(list)))
     return mutate(list, "something is changed");
@@ -129,6 +130,9 @@ void Observer::assigns(const AssignedPlace& assigned, PyObject* dict, const std:
   const ValuePlace place = assigned.place();
   assigned_.push_back(assigned);
   owners_.push_back(PyRef::borrow(assigned.owner.get()));
+  // Where a container of before died, one that a C function makes may lie.
+  if (PyObject* before = place.read(); before != nullptr && led_.contains(before))
+    owners_.push_back(PyRef::borrow(before));
   if (!guards_.has(place, dict)) return;
   PyObject* before = place.read();
   const bool taken =
@@ -187,7 +191,10 @@ void Observer::checkRestored() {
 
 void Observer::mutate(PyObject* o, const char* what) {
   if (fresh(o)) return;
-  refuse(std::string(what) + " in an object that was there before (" + typeName(o) + ")");
+  const bool made = (PyList_CheckExact(o) || isDict(o) || PySet_CheckExact(o)) && !isKnown(o);
+  refuse(std::string(what) +
+         (made ? " in an object that a C function made, or found (" : " in an object that was there before (") +
+         typeName(o) + ")");
 }
 
 void Observer::use(PyObject* o, int depth) {
@@ -257,6 +264,7 @@ void Observer::storeItem(PyObject* container, PyObject* key, PyObject* v) {
   if (PyDict_Check(container)) hashes(key);
   if (PyList_CheckExact(container)) index(key);
   if (isPythonClass(Py_TYPE(container)) && special(container, "__setitem__")) return;
+  if (!isKnown(container)) return mutate(container, "an item is assigned");
   // `counts[0] += 1` gives a list the tensor that it has.
   if (PyList_CheckExact(container) && !fresh(container) && isTensor(v) && PyLong_CheckExact(key)) {
     const PyRef now(PyObject_GetItem(container, key));

@@ -31,7 +31,7 @@ constexpr Named kBuiltins[] = {
     {"callable", {asksType, false, true}},
     {"min", {leastOf}},
     {"max", {greatestOf}},
-    {"sum", {weighs}},
+    {"sum", {sums}},
     {"any all", {asksEach}},
     {"sorted", {sorts, true}},
     {"iter", {firstIterates, true}},
@@ -58,9 +58,9 @@ constexpr Named kMath[] = {
     {"fsum", {weighsFloats}},
 };
 constexpr Named kOperator[] = {
-    {"add sub mul truediv floordiv mod neg pos and_ or_ xor invert matmul pow eq ne lt le gt ge iadd isub imul "
-     "itruediv",
-     {arithmetic}},
+    {"truediv floordiv mod neg pos invert matmul pow eq ne lt le gt ge", {arithmetic}},
+    {"add sub mul and_ or_ xor", {joins}},
+    {"iadd isub imul itruediv", {changesFirst}},
     {"is_ is_not", {asksIdentity}},
     {"truth not_", {asksTruth}},
     {"getitem", {subscripts}},
@@ -379,6 +379,8 @@ bool understoodType(Observer& o, PyTypeObject* type, Args args, Py_ssize_t n, bo
   auto it = typeRules().find(type);
   if (it == typeRules().end()) return false;
   it->second.apply(o, args, n);
+  if (n == 1 && (type == &PyList_Type || type == &PyTuple_Type) && o.isMaker(args[0]))
+    o.gives(Observer::Gives::NewItems);
   makesFresh = it->second.makesFresh;
   return true;
 }
@@ -432,9 +434,12 @@ void initUnderstood(PyObject* module) {
   for (PyTypeObject* t : {&PySet_Type, &PyFrozenSet_Type}) types[t] = {iteratesKeys, true};
   for (PyTypeObject* t : {&PyDict_Type, &PyODict_Type, typeNamed("collections", "defaultdict")})
     types[t] = {iteratesPairs, true};
-  for (const char* name : {"count", "repeat", "chain", "islice", "product", "accumulate", "combinations",
-                           "permutations", "cycle", "starmap", "takewhile", "zip_longest", "pairwise"})
+  for (const char* name : {"count", "repeat", "chain", "islice", "product", "combinations", "permutations", "cycle",
+                           "zip_longest", "pairwise"})
     types[typeNamed("itertools", name)] = {iterates, true};
+  types[typeNamed("itertools", "accumulate")] = {accumulates, true};
+  types[typeNamed("itertools", "starmap")] = {starmaps, true};
+  types[typeNamed("itertools", "takewhile")] = {takesWhile, true};
   types[&PyMap_Type] = {maps, true};
   types[&PyFilter_Type] = {filters, true};
   for (PyTypeObject* t : {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyComplex_Type, &PyRange_Type, &PySlice_Type})
