@@ -125,6 +125,13 @@ PyMethodDef functions[] = {
 
 // The directory of the package, from the file of the extension module's parent; set once.
 std::string packageDirectory;
+// That of the standard library, which may have those of other packages in it.
+std::string libraryDirectory;
+
+bool isLibrary(std::string_view file) {
+  return file.starts_with("<frozen ") || (!libraryDirectory.empty() && file.starts_with(libraryDirectory) &&
+                                          file.find("-packages/", libraryDirectory.size()) == std::string_view::npos);
+}
 }  // namespace
 
 std::string userLine() {
@@ -140,11 +147,18 @@ std::string userLineOutside() {
     PyErr_Clear();
     std::string_view p = path != nullptr ? path : "/tandem/__init__.py";
     packageDirectory = std::string(p.substr(0, p.rfind('/') + 1));
+    PyRef os(PyImport_ImportModule("os"));
+    file = PyRef(os ? PyObject_GetAttrString(os.get(), "__file__") : nullptr);
+    path = file ? PyUnicode_AsUTF8(file.get()) : nullptr;
+    PyErr_Clear();
+    p = path != nullptr ? path : "";
+    libraryDirectory = std::string(p.substr(0, p.rfind('/') + 1));
   }
   PyRef frame(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));
   while (frame) {
     auto* f = reinterpret_cast<PyFrameObject*>(frame.get());
-    if (!std::string_view(fileOf(f)).starts_with(packageDirectory)) return lineOf(f);
+    const std::string_view file = fileOf(f);
+    if (!file.starts_with(packageDirectory) && !isLibrary(file)) return lineOf(f);
     frame = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
   }
   return userLine();

@@ -58,6 +58,13 @@ bool makesTuples(PyObject* iterator) {
 }
 
 namespace {
+std::string nameOfInstruction(int op) {
+  const PyRef module(PyImport_ImportModule("opcode"));
+  const PyRef names(module ? PyObject_GetAttrString(module.get(), "opname") : nullptr);
+  const PyRef name(names ? PySequence_GetItem(names.get(), op) : nullptr);
+  PyErr_Clear();
+  return name ? nameText(name.get()) : std::to_string(op);
+}
 /// What C that calls such a method makes of a number that it returns, and not of the object.
 bool givesNumber(PyCodeObject* code) {
   const char* name = PyUnicode_AsUTF8(code->co_name);
@@ -447,7 +454,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case CALL_FUNCTION_EX:
     return callEx(f, arg & 1);
   default:
-    return refuse("an instruction that is not understood (" + std::to_string(op) + ")");
+    return refuse("an instruction that is not understood (" + nameOfInstruction(op) + ")");
   }
 }
 
