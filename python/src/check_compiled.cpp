@@ -173,7 +173,9 @@ PyObject* CompiledCheck::compare(PyObject* results, const ResultTree& tree, cons
     if (!(a.shape == b.shape)) differ(a.name, "the shape");
     if (a.requiresGrad != b.requiresGrad) differ(a.name, "requires_grad");
     if (a.bytes != b.bytes) differ(a.name, a.type == nullptr ? "a bit" : "the value");
-    if (a.version != b.version) differ(a.name, "the version");
+    // One that advances more than eager's can at most make an error of a backward that eager runs; one that advances
+    // less would hide that a saved value is stale.
+    if (a.version < b.version) differ(a.name, "the version");
   }
   return eager.release();
 }
