@@ -279,7 +279,7 @@ void identity(Observer& o, Args args, Py_ssize_t n) {
 void asText(Observer& o, Args args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; ++i) {
     o.guardNumber(args[i]);
-    if (isPlain(args[i]) || isDType(args[i]) || PyType_Check(args[i])) continue;
+    if (saysItself(args[i]) || PyType_Check(args[i])) continue;
     // Of the interpreter's own exceptions the text is made of what they were given.
     const PyTypeObject* type = Py_TYPE(args[i]);
     PyRef given(PyExceptionInstance_Check(args[i]) && (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 && o.fresh(args[i])
@@ -296,7 +296,7 @@ void asText(Observer& o, Args args, Py_ssize_t n) {
 }
 void formats(Observer& o, Args args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; ++i) {
-    if (PyList_CheckExact(args[i]) || isTuple(args[i])) {
+    if (PyList_CheckExact(args[i]) || (isTuple(args[i]) && !isSize(args[i]))) {
       o.iterate(args[i]);
       asText(o, PySequence_Fast_ITEMS(args[i]), PySequence_Fast_GET_SIZE(args[i]));
     } else {

@@ -98,6 +98,10 @@ void maps(Observer& o, Args args, Py_ssize_t n);
 void filters(Observer& o, Args args, Py_ssize_t n);
 void sorts(Observer& o, Args args, Py_ssize_t n);
 void sortsInPlace(Observer& o, Args args, Py_ssize_t n);
+/// `itertools.chain.from_iterable`.
+void chains(Observer& o, Args args, Py_ssize_t n);
+/// Arguments by name alone, which become attributes.
+void named(Observer& o, Args args, Py_ssize_t n);
 void takesWhile(Observer& o, Args args, Py_ssize_t n);
 void reduces(Observer& o, Args args, Py_ssize_t n);
 /// `itertools.accumulate` and `itertools.starmap`.

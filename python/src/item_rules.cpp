@@ -244,22 +244,40 @@ void sums(Observer& o, Args args, Py_ssize_t n) {
   if (!items.empty() && std::ranges::all_of(items, isList)) o.gives(Observer::Gives::New);
 }
 
+namespace {
 /// Items that are no tuples are taken apart.
+void takesApart(Observer& o, PyObject* from) {
+  if (isDict(from) || isPlain(from) || isTensor(from)) return;
+  if (const PyRef items = itemsOf(from)) {
+    for (PyObject* item : listed(items.get()))
+      if (!isPlain(item) && !isTuple(item)) o.iterate(item);
+  } else if (Py_TYPE(from) == &PyMap_Type) {
+    const PyRef f = functionOf(from);
+    if (!f || !(isFunctionOfPython(f.get()) || o.isMaker(from))) o.refuse("items made by a C function are taken apart");
+  } else if (isIterator(from) && !makesTuples(from) && !PyGen_CheckExact(from)) {
+    o.refuse("items of an iterator are taken apart");
+  }
+}
+}  // namespace
+
 void iteratesPairs(Observer& o, Args args, Py_ssize_t n) {
   iterates(o, args, n);
   for (Py_ssize_t i = 0; i < n && o.proved(); ++i) {
     o.hashesTensors(args[i], true);
-    if (isDict(args[i]) || isPlain(args[i])) continue;
-    if (const PyRef items = itemsOf(args[i])) {
-      for (PyObject* item : listed(items.get()))
-        if (!isPlain(item) && !isTuple(item)) o.iterate(item);
-    } else if (Py_TYPE(args[i]) == &PyMap_Type) {
-      const PyRef f = functionOf(args[i]);
-      if (!f || !isFunctionOfPython(f.get())) o.refuse("items made by a C function are taken apart");
-    } else if (isIterator(args[i]) && !makesTuples(args[i]) && !PyGen_CheckExact(args[i])) {
-      o.refuse("items of an iterator are taken apart");
-    }
+    takesApart(o, args[i]);
   }
+}
+void chains(Observer& o, Args args, Py_ssize_t n) {
+  if (n != 1) return;
+  handsItemsOn(o, args, n);
+  if (!o.proved()) return;
+  if (!isDict(args[0])) return takesApart(o, args[0]);
+  const PyRef keys = itemsOf(args[0]);
+  takesApart(o, keys.get());
+}
+void named(Observer& o, Args, Py_ssize_t n) {
+  PyObject* names = o.keywords();
+  if (n > 0 && (names == nullptr || PyTuple_GET_SIZE(names) != n)) o.refuse("a namespace is made of another object");
 }
 
 /// A function, and iterables whose items it is called with.

@@ -149,6 +149,7 @@ class Observer {
   /// `len(o)` is asked.
   /// Is it a dict, or one of a class whose special methods of these names are a dict's?
   bool readsAsDict(PyObject* o, std::initializer_list<const char*> names);
+  bool readsAsList(PyObject* o, std::initializer_list<const char*> names);
   void length(PyObject* o);
   /// How many items it holds is read.
   void sizeOf(PyObject* o);
@@ -340,6 +341,9 @@ class Observer {
   void tensorAttribute(PyObject* o, PyObject* name);
   void callEx(Frame& f, int keywords);
   void handToC(const Frame& f, PyObject* o);
+  void matchesKind(PyObject* subject);
+  void matchesKeys(PyObject* subject, PyObject* keys);
+  void matchesClass(PyObject* subject, PyObject* of, PyObject* names, int count);
   bool callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n);
   /// The dict that a proxy shows, which is known as that is; any other object itself.
   PyObject* shownBy(PyObject* o);
@@ -436,6 +440,12 @@ bool isTuple(PyObject* o);
 PyTypeObject* typeNamed(const char* module, const char* name);
 /// Dicts whose reading runs no Python code.
 bool isDict(PyObject* o);
+/// Is it a `types.SimpleNamespace`?
+bool isNamespace(PyObject* o);
+/// Is it a list of a class made by a `class` statement, whose special methods are Python's code or a list's?
+bool isDerivedList(PyObject* o);
+/// Is its text made of what it is alone: plain values, dtypes, devices, sizes?
+bool saysItself(PyObject* o);
 /// Is it a class of `enum` whose members, the same objects for ever, hash as its classes or C types do?
 bool isEnumeration(PyTypeObject* type);
 /// The dict that a `types.MappingProxyType` shows; any other object itself.

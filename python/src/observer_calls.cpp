@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "python/src/compiled_function.h"
+#include "python/src/convert.h"
+#include "python/src/device_object.h"
 #include "python/src/observer_frame.h"
 #include "python/src/py_tensor.h"
 #include "python/src/result_tree.h"
@@ -12,7 +14,7 @@ namespace tandem::python {
 
 /// C code that called is given `o`. It may ask whether that is empty, or advance it.
 void Observer::handToC(const Frame& f, PyObject* o) {
-  if (PyList_CheckExact(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_Check(o)) {
+  if (PyList_Check(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_Check(o)) {
     iterate(o);
     if (std::ranges::any_of(weighed_, [&](const PyRef& c) { return c.get() == reinterpret_cast<PyObject*>(f.code); }))
       compared(o);
@@ -47,6 +49,14 @@ void Observer::callEx(Frame& f, int keywords) {
   }
   called(f, 2 + null + keywords, call(callable, all.data(), static_cast<Py_ssize_t>(all.size())));
   keywords_ = {};
+}
+
+/// Text of shapes, dtypes and devices is made of what the signature says.
+bool saysItself(PyObject* o) { return isPlain(o) || isDType(o) || isDevice(o) || isSize(o); }
+
+void Observer::asText(PyObject* o) {
+  guardNumber(o);
+  if (!saysItself(o)) refuse("an object is written as text");
 }
 
 bool Observer::call(PyObject* callable, PyObject* const* args, Py_ssize_t n) {

@@ -134,6 +134,21 @@ PyObject* behindProxy(PyObject* o) {
   PyObject* mapping = reinterpret_cast<Proxy*>(o)->mapping;
   return isDict(mapping) ? mapping : o;
 }
+bool isDerivedList(PyObject* o) { return PyList_Check(o) && !PyList_CheckExact(o) && isDerivedClass(Py_TYPE(o)); }
+bool isNamespace(PyObject* o) {
+  static PyTypeObject* const type = typeNamed("types", "SimpleNamespace");
+  return Py_TYPE(o) == type;
+}
+bool Observer::readsAsList(PyObject* o, std::initializer_list<const char*> names) {
+  if (PyList_CheckExact(o)) return true;
+  if (!isDerivedList(o)) return false;
+  for (const char* name : names) {
+    const PyRef key(interned(name));
+    if (_PyType_Lookup(Py_TYPE(o), key.get()) != _PyType_Lookup(&PyList_Type, key.get())) return false;
+  }
+  readType(o);
+  return true;
+}
 bool Observer::readsAsDict(PyObject* o, std::initializer_list<const char*> names) {
   if (isDict(o)) return true;
   if (!PyDict_Check(o) || !isDerivedValue(o)) return false;
@@ -172,7 +187,7 @@ void Observer::specialMethods(PyTypeObject* type) {
 }
 
 bool Observer::special(PyObject* o, const char* name) {
-  if (!isPythonClass(Py_TYPE(o)) && !isDerivedValue(o)) return false;
+  if (!isPythonClass(Py_TYPE(o)) && !isDerivedValue(o) && !isDerivedList(o)) return false;
   readType(o);
   PyRef key(interned(name));
   PyObject* found = _PyType_Lookup(Py_TYPE(o), key.get());

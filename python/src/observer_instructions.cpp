@@ -272,6 +272,18 @@ void Observer::instruction(Frame& f, int op, int arg) {
     return identity(f.peek(2), f.peek(1));
   case GET_LEN:
     return length(f.peek(1));
+  case MATCH_MAPPING:
+  case MATCH_SEQUENCE:
+    return matchesKind(f.peek(1));
+  case MATCH_KEYS:
+    return matchesKeys(f.peek(2), f.peek(1));
+  case MATCH_CLASS:
+    return matchesClass(f.peek(3), f.peek(2), f.peek(1), arg);
+#ifdef COPY_DICT_WITHOUT_KEYS
+  case COPY_DICT_WITHOUT_KEYS:
+    iterate(f.peek(2));
+    return freshAfter(f, 1);
+#endif
   case UNARY_NOT:
 #ifdef JUMP_IF_FALSE_OR_POP
   case JUMP_IF_FALSE_OR_POP:
@@ -456,11 +468,6 @@ void Observer::instruction(Frame& f, int op, int arg) {
   default:
     return refuse("an instruction that is not understood (" + nameOfInstruction(op) + ")");
   }
-}
-
-void Observer::asText(PyObject* o) {
-  guardNumber(o);
-  if (!isPlain(o)) refuse("an object is written as text");
 }
 
 #ifdef CALL_INTRINSIC_1

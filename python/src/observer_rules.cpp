@@ -136,7 +136,8 @@ void Observer::sizeOf(PyObject* o) {
 void Observer::length(PyObject* o) {
   o = shownBy(o);
   if (isTensor(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o)) return;
-  if (PyList_CheckExact(o) || isTuple(o) || isDictView(o) || isSet(o) || readsAsDict(o, {"__len__"})) return sizeOf(o);
+  if (isTuple(o) || isDictView(o) || isSet(o) || readsAsList(o, {"__len__"}) || readsAsDict(o, {"__len__"}))
+    return sizeOf(o);
   if (!special(o, "__len__")) refuse("len of an object of type " + typeName(o));
 }
 
@@ -169,7 +170,7 @@ void Observer::iterate(PyObject* o) {
   if (isTuple(o) && !guards_.names(o)) return;
   if (appended_.contains(o)) return refuse("a list is read that was added to");
   if (refusesUnknown(o)) return;
-  if (PyList_CheckExact(o) || isTuple(o)) return items(o);
+  if (isTuple(o) || readsAsList(o, {"__iter__", "__getitem__"})) return items(o);
   if (readsAsDict(o, {"__iter__", "__getitem__"})) {
     auto owner = ownerOf_.find(o);
     auto accepts = [&](PyObject* key, PyObject* item) {
@@ -245,7 +246,7 @@ void Observer::subscript(PyObject* container, PyObject* key) {
   if (readsAsDict(container, {"__getitem__", "__missing__"})) return dictItem(container, key);
   if (PyUnicode_CheckExact(container) || PyBytes_CheckExact(container) || PyRange_Check(container) || isSize(container))
     return index(key);
-  if (PyList_CheckExact(container) || isTuple(container)) {
+  if (isTuple(container) || readsAsList(container, {"__getitem__"})) {
     index(key);
     const bool before = PyList_CheckExact(container) && !fresh(container) && !covered(container);
     if (before && refusesUnknown(container)) return;
@@ -265,7 +266,8 @@ void Observer::truth(PyObject* o) {
   guardNumber(o);
   if (isTensor(o)) return operand(o);
   if (isConstant(o)) return;
-  if (PyList_CheckExact(o) || isTuple(o) || isDictView(o) || isSet(o) || readsAsDict(o, {"__bool__", "__len__"}))
+  if (isTuple(o) || isDictView(o) || isSet(o) || readsAsList(o, {"__bool__", "__len__"}) ||
+      readsAsDict(o, {"__bool__", "__len__"}))
     return sizeOf(o);
   if (isPythonClass(Py_TYPE(o)) || (isDerivedValue(o) && !PyDict_Check(o))) {
     readType(o);
@@ -438,7 +440,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
     return;
   }
   const bool named = isTuple(o);
-  if (!isPythonClass(type) && !named && !isDerivedValue(o)) {
+  if (!isPythonClass(type) && !named && !isDerivedValue(o) && !isDerivedList(o) && !isNamespace(o)) {
     if (understoodObject(o)) return understoodAttribute(o, name);
     return refuse("an attribute of an object of type " + typeName(o) + " is read (" + nameText(name) + ")");
   }

@@ -27,7 +27,8 @@ void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
     return refuse("an attribute of a tensor is assigned (" + nameText(name) + ")");
   }
   if (PyFunction_Check(o) && fresh(o)) return;
-  if (!isPythonClass(type) && !((isTuple(o) || type == &PyODict_Type || isDerivedValue(o)) && fresh(o)))
+  if (!isPythonClass(type) && !isNamespace(o) &&
+      !((isTuple(o) || type == &PyODict_Type || isDerivedValue(o)) && fresh(o)))
     return refuse("an attribute of an object of type " + typeName(o) + " is assigned");
   readType(o);
   static PyObject* setName = interned("__setattr__");

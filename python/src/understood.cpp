@@ -238,16 +238,41 @@ PyRef gets(PyObject* getter) {
   return PyRef::borrow(PyTuple_GET_ITEM(reduced.get(), 1));
 }
 
+/// `o.a.b`, of which what comes before the last dot is looked up here as well: where that runs no code.
+bool readsPath(Observer& o, PyObject* from, PyObject* path) {
+  const PyRef dot(checked(PyUnicode_FromString(".")));
+  const PyRef parts(checked(PyUnicode_Split(path, dot.get(), -1)));
+  static PyObject* const reader = interned("__getattribute__");
+  PyRef at = PyRef::borrow(from);
+  const Py_ssize_t n = PyList_GET_SIZE(parts.get());
+  for (Py_ssize_t i = 0; i < n && o.proved(); ++i) {
+    PyObject* name = PyList_GET_ITEM(parts.get(), i);
+    o.attribute(at.get(), name);
+    if (i + 1 == n) break;
+    PyTypeObject* type = Py_TYPE(at.get());
+    const bool plainly =
+        PyModule_CheckExact(at.get()) || (_PyType_Lookup(type, name) == nullptr &&
+                                          (type->tp_getattro == PyObject_GenericGetAttr ||
+                                           _PyType_Lookup(type, reader) == _PyType_Lookup(&PyBaseObject_Type, reader)));
+    if (!plainly || isTensor(at.get()) || PyType_Check(at.get())) return false;
+    PyObject* dict = attributesOf(at.get());
+    PyObject* next = dict != nullptr ? PyDict_GetItemWithError(dict, name) : nullptr;
+    if (next == nullptr) return false;
+    at = PyRef::borrow(next);
+  }
+  return true;
+}
+
 bool callGetter(Observer& o, PyObject* getter, Args args, Py_ssize_t n) {
-  PyRef names = gets(getter);
-  if (!names || n != 1 || !PyTuple_Check(names.get()) || PyTuple_GET_SIZE(names.get()) != 1) return false;
-  PyObject* name = PyTuple_GET_ITEM(names.get(), 0);
-  if (Py_TYPE(getter) == itemGetterType)
-    o.subscript(args[0], name);
-  else if (PyUnicode_FindChar(name, '.', 0, PyUnicode_GET_LENGTH(name), 1) >= 0)
-    return false;
-  else
-    o.attribute(args[0], name);
+  const PyRef names = gets(getter);
+  if (!names || n != 1 || !PyTuple_Check(names.get())) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names.get(), i);
+    if (Py_TYPE(getter) == itemGetterType)
+      o.subscript(args[0], name);
+    else if (!readsPath(o, args[0], name))
+      return false;
+  }
   return true;
 }
 
@@ -441,6 +466,9 @@ void initUnderstood(PyObject* module) {
   types[typeNamed("itertools", "starmap")] = {starmaps, true};
   types[typeNamed("itertools", "takewhile")] = {takesWhile, true};
   types[&PyMap_Type] = {maps, true};
+  types[typeNamed("types", "SimpleNamespace")] = {named, true};
+  static constexpr Named chained[] = {{"from_iterable", {chains, true}}};
+  addType(*typeNamed("itertools", "chain"), chained);
   types[&PyFilter_Type] = {filters, true};
   for (PyTypeObject* t : {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyComplex_Type, &PyRange_Type, &PySlice_Type})
     types[t] = {pure};

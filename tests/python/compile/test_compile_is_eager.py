@@ -444,7 +444,10 @@ REASONS = {
     "an iterator": (lambda x: x * next(KEPT.g), "an iterator that was there before is advanced"),
     "a custom Function": (lambda x: Square.apply(x * 2), "a custom Function that keeps other things"),
     "a hook": (lambda x: hooked(x * 2), "holds hooks"),
-    "a result that is an object": (lambda x: types.SimpleNamespace(x=x * 2), "a call of types.SimpleNamespace"),
+    "a result that is an object": (
+        lambda x: types.SimpleNamespace(x=x * 2),
+        "a result is an object of type types.Simple",
+    ),
     "a result that is a set": (lambda x: {1, x.ndim}, "a result is an object of type set"),
     "a mode": (leaves_a_mode, "it leaves a mode of the thread changed"),
 }
