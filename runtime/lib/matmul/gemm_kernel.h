@@ -6,7 +6,9 @@
 //
 // How: for each block of k, panels of b [k][kColumns] are packed so that the inner loop reads them in order, unless
 // they come packed; rows of a are read where they lie if they are dense and do not collide in the cache, and else
-// copied, those of a matrix with dense columns in groups [k][kRows]. The register tile is kRows x (2 vectors).
+// copied, those of a matrix with dense columns in groups [k][kRows]. The register tile is kRows x (2 vectors). Of a
+// result that is too large to stay in the cache from one block of k to the next, strips of rows come one after the
+// other (gemm.cpp).
 #pragma once
 
 #include <algorithm>
