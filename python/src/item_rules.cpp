@@ -42,7 +42,8 @@ bool isOneOf(std::string_view name, std::initializer_list<std::string_view> name
 }
 /// A method of a type as it is found in that.
 bool isMethodOf(PyObject* f, PyTypeObject& type, const char* name) {
-  return f == PyDict_GetItemString(type.tp_dict, name);
+  const PyRef key(interned(name));
+  return f == _PyType_Lookup(&type, key.get());
 }
 
 std::vector<PyObject*> listed(PyObject* sequence) {

@@ -365,6 +365,8 @@ void Observer::instruction(Frame& f, int op, int arg) {
     PyRef slice(PySlice_New(f.peek(2), f.peek(1), nullptr));
     if (!slice) return refuse("a slice could not be made");
     if (op == STORE_SLICE) return storeItem(f.peek(3), slice.get(), f.peek(4));
+    // From 3.12 on a slice may be a key.
+    if (PyDict_Check(f.peek(3))) return refuse("a dict is asked for a slice");
     subscript(f.peek(3), slice.get());
     if (!isTensor(f.peek(3))) freshAfter(f, 3);
     return;
