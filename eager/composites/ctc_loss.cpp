@@ -97,7 +97,8 @@ Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& giv
     FusedScope fused(alpha);
     const Tensor stayed = narrow(alpha, 1, 2, places);
     const Tensor skipped = add(narrow(alpha, 1, 0, places), skipping);
-    const Tensor next = add(logaddexp3(stayed, narrow(alpha, 1, 1, places), skipped), atStep[static_cast<std::size_t>(t)]);
+    const Tensor next =
+        add(logaddexp3(stayed, narrow(alpha, 1, 1, places), skipped), atStep[static_cast<std::size_t>(t)]);
     const std::array<Tensor, 2> both{margin, where(gt(running, t), next, stayed)};
     alpha = cat(both, 1);
   }

@@ -225,7 +225,7 @@ Tensor linalg_pinv(const Tensor& a, const std::optional<Operand>& atol, const st
     needMatrices("linalg.pinv", a, "A");
   if (a.numel() == 0) return clone(transpose(a, -2, -1));
   // The values by themselves, of another algorithm, may differ from these in the last bit.
-  const auto factors = svd_plain(symmetric(a, hermitian), false);
+  const auto factors = svd_plain(detached(symmetric(a, hermitian)), false);
   const Tensor limit = cutoff(a, largestOf(factors[1]), atol, rtol);
   return pseudoInverse(factors, a, expand(limit, batchOf(a)));
 }

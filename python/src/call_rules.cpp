@@ -63,6 +63,11 @@ void iteratesNumbers(Observer& o, Args args, Py_ssize_t n) {
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k)
         o.guardNumber(PySequence_Fast_GET_ITEM(args[i], k));
 }
+PyRef functionOfMap(PyObject* map) {
+  const PyRef parts(PyObject_CallMethod(map, "__reduce__", nullptr));
+  PyErr_Clear();
+  return parts ? PyRef::borrow(PyTuple_GET_ITEM(PyTuple_GET_ITEM(parts.get(), 1), 0)) : PyRef();
+}
 /// Goes through its argument and asks C's questions of each item: is it true, is it less than another?
 void weighs(Observer& o, Args args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n && o.proved(); ++i) {
@@ -74,9 +79,8 @@ void weighs(Observer& o, Args args, Py_ssize_t n) {
     iterates(o, args + i, 1);
     if (PyGen_CheckExact(items) || PyRange_Check(items)) continue;  // what it yields was looked at then
     if (Py_TYPE(items) == &PyMap_Type) {
-      PyRef parts(PyObject_CallMethod(items, "__reduce__", nullptr));
-      PyErr_Clear();
-      PyObject* f = parts ? PyTuple_GET_ITEM(PyTuple_GET_ITEM(parts.get(), 1), 0) : nullptr;
+      const PyRef function = functionOfMap(items);
+      PyObject* f = function.get();
       const bool number =
           f == reinterpret_cast<PyObject*>(&PyLong_Type) || f == reinterpret_cast<PyObject*>(&PyFloat_Type);
       if (f == nullptr || (!number && !PyFunction_Check(f) && !givesPlain(f)))

@@ -24,6 +24,8 @@ void asksAbstract(Observer& o, Args args, Py_ssize_t n);
 void handsItemsOn(Observer& o, Args args, Py_ssize_t n);
 void iteratesNumbers(Observer& o, Args args, Py_ssize_t n);
 void iterates(Observer& o, Args args, Py_ssize_t n);
+/// The function of a `map`; null: it cannot be told.
+PyRef functionOfMap(PyObject* map);
 void weighs(Observer& o, Args args, Py_ssize_t n);
 /// Several numbers of which `min` or `max` gives one; false: they are others.
 bool choosesNumber(Observer& o, Args args, Py_ssize_t n, ScalarCondition::Is better);

@@ -90,11 +90,10 @@ bool isEndless(PyObject* o) {
   return Py_TYPE(o) == repeat && reinterpret_cast<Repeat*>(o)->left < 0;
 }
 
-/// The function of a `map`.
-PyRef functionOf(PyObject* map) {
-  const PyRef parts(PyObject_CallMethod(map, "__reduce__", nullptr));
-  PyErr_Clear();
-  return parts ? PyRef::borrow(PyTuple_GET_ITEM(PyTuple_GET_ITEM(parts.get(), 1), 0)) : PyRef();
+/// How many of the arguments of the call that is looked at have names, which are the last of `n`.
+Py_ssize_t numNamed(const Observer& o, Py_ssize_t n) {
+  PyObject* names = o.keywords();
+  return names != nullptr && PyTuple_GET_SIZE(names) < n ? PyTuple_GET_SIZE(names) : 0;
 }
 
 /// `all[0][all[1]][all[2]]`, or the like by `dict.get`.
@@ -166,7 +165,7 @@ void weighsBy(Observer& o, PyObject* key, PyObject* item) {
 
 /// What a function in Python gives, or a generator yields, is compared as a whole.
 void weighsGiven(Observer& o, PyObject* giver) {
-  PyRef f = Py_TYPE(giver) == &PyMap_Type ? functionOf(giver) : PyRef::borrow(giver);
+  PyRef f = Py_TYPE(giver) == &PyMap_Type ? functionOfMap(giver) : PyRef::borrow(giver);
   if (f && PyMethod_Check(f.get())) f = PyRef::borrow(PyMethod_GET_FUNCTION(f.get()));
   if (!f || !(PyFunction_Check(f.get()) || PyGen_CheckExact(f.get()))) return;
   const PyRef code(PyObject_GetAttrString(f.get(), PyFunction_Check(f.get()) ? "__code__" : "gi_code"));
@@ -223,7 +222,7 @@ void callsForEach(Observer& o, PyObject* f, Args args, Py_ssize_t n) {
 }
 void chooses(Observer& o, Args args, Py_ssize_t n, ScalarCondition::Is better) {
   PyObject* names = o.keywords();
-  const Py_ssize_t named = names != nullptr && PyTuple_GET_SIZE(names) < n ? PyTuple_GET_SIZE(names) : 0;
+  const Py_ssize_t named = numNamed(o, n);
   for (Py_ssize_t i = 0; i < named; ++i) {
     PyObject* key = args[n - named + i];
     if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "key") != 0 || key == Py_None) continue;
@@ -253,7 +252,7 @@ void takesApart(Observer& o, PyObject* from) {
     for (PyObject* item : listed(items.get()))
       if (!isPlain(item) && !isTuple(item)) o.iterate(item);
   } else if (Py_TYPE(from) == &PyMap_Type) {
-    const PyRef f = functionOf(from);
+    const PyRef f = functionOfMap(from);
     if (!f || !(isFunctionOfPython(f.get()) || o.isMaker(from))) o.refuse("items made by a C function are taken apart");
   } else if (isIterator(from) && !makesTuples(from) && !PyGen_CheckExact(from)) {
     o.refuse("items of an iterator are taken apart");
@@ -332,7 +331,7 @@ void accumulates(Observer& o, Args args, Py_ssize_t n) {
   static PyObject* const add =
       checked(PyObject_GetAttrString(PyRef(checked(PyImport_ImportModule("operator"))).get(), "add"));
   PyObject* names = o.keywords();
-  const Py_ssize_t named = names != nullptr && PyTuple_GET_SIZE(names) < n ? PyTuple_GET_SIZE(names) : 0;
+  const Py_ssize_t named = numNamed(o, n);
   PyObject* f = n - named > 1 ? args[1] : add;
   PyObject* first = nullptr;
   for (Py_ssize_t i = 0; i < named; ++i)

@@ -16,6 +16,7 @@
 #include "python/src/convert.h"
 #include "python/src/cuda_bindings.h"
 #include "python/src/py_tensor.h"
+#include "python/src/words.h"
 #include "runtime/base/attrs.h"
 
 namespace tandem::python {
@@ -53,19 +54,9 @@ void checkStores(const char* op, DType result, DType out) {
   }
 }
 
-/// The words of a text that blanks separate.
-std::unordered_set<std::string_view> wordsOf(std::string_view text) {
-  std::unordered_set<std::string_view> words;
-  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
-    end = std::min(text.find(' ', at), text.size());
-    words.insert(text.substr(at, end - at));
-  }
-  return words;
-}
-
 /// Operations that write results as they are, and so into their own dtype only, as PyTorch's.
 bool writesOwnDType(const ParsedArgs& a) {
-  static const auto names =
+  static const auto list =
       wordsOf("mm bmm addmm baddbmm addbmm mv addmv matmul dot index_select gather take tril triu diag "
               "masked_select nonzero argmax argmin amax amin isposinf isneginf take_along_dim cross logcumsumexp "
               "renorm abs absolute ceil floor frac neg negative round sign sgn trunc fix bitwise_not signbit norm "
@@ -75,6 +66,7 @@ bool writesOwnDType(const ParsedArgs& a) {
               "slice_scatter select_scatter diagonal_scatter heaviside lerp tensordot vecdot det matrix_power inner "
               "vdot narrow_copy solve_triangular eigvalsh svdvals matrix_norm ldl_solve lu_solve chain_matmul "
               "nanquantile clamp_min clamp_max float_power");
+  static const std::unordered_set<std::string_view> names(list.begin(), list.end());
   const std::string_view op = a.op();
   if (!names.contains(op)) return false;
   // PyTorch's kernels of bounds that are tensors convert, those of weights that are numbers too.

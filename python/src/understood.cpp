@@ -10,6 +10,7 @@
 #include "python/src/convert.h"
 #include "python/src/observer.h"
 #include "python/src/py_tensor.h"
+#include "python/src/words.h"
 
 namespace tandem::python {
 namespace {
@@ -190,11 +191,8 @@ PyObject* dictOf(PyTypeObject* type) {
 template <std::size_t n>
 void add(PyObject* holder, const Named (&table)[n]) {
   for (const Named& row : table) {
-    std::string_view names = row.names;
-    while (!names.empty()) {
-      const std::size_t space = names.find(' ');
-      const std::string name(names.substr(0, space));
-      names = space == std::string_view::npos ? std::string_view() : names.substr(space + 1);
+    for (const std::string_view word : wordsOf(row.names)) {
+      const std::string name(word);
       PyObject* from =
           PyType_Check(holder) ? dictOf(reinterpret_cast<PyTypeObject*>(holder)) : PyModule_GetDict(holder);
       PyObject* o = PyDict_GetItemString(from, name.c_str());

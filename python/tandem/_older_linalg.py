@@ -60,7 +60,7 @@ def triangular_solve(
     x = _linalg.solve_triangular(used, b, upper=side, unitriangular=unitriangular)
     if out is None:
         return TriangularSolve(x, A.clone())
-    return TriangularSolve(*(_C.cat((part,), out=into) for part, into in zip((x, A), out, strict=True)))
+    return TriangularSolve(*_written((x, A), out))
 
 
 def lu(
@@ -87,7 +87,7 @@ def _written(results: tuple[Tensor, ...], out: Sequence[Tensor] | None) -> tuple
         return results
     if len(out) != len(results):
         raise TypeError(f"expected tuple of {len(results)} elements but got {len(out)}")
-    return tuple(_C.mul(result, 1, out=into) for result, into in zip(results, out, strict=True))
+    return tuple(_C.alias_copy(result, out=into) for result, into in zip(results, out, strict=True))
 
 
 def _unswapped(pivots: Tensor, rows: int, like: Tensor) -> Tensor:

@@ -375,12 +375,16 @@ class ExponentialFamily(Distribution):
         """The mean of k(x)."""
         raise NotImplementedError
 
+    def _family(self) -> tuple[list[Tensor], Tensor, Sequence[Tensor]]:
+        """theta without its history, F(theta) and F'(theta)."""
+        params = [param.detach().requires_grad_() for param in self._natural_params]
+        normalizer = self._log_normalizer(*params)
+        return params, normalizer, tandem.autograd.grad(normalizer.sum(), params, create_graph=True)
+
     def entropy(self) -> Tensor:
         """F(theta) - <theta, F'(theta)> minus the mean of k(x), for classes that say what these are."""
         carried = self._mean_carrier_measure
-        params = [param.detach().requires_grad_() for param in self._natural_params]
-        normalizer = self._log_normalizer(*params)
-        slopes = tandem.autograd.grad(normalizer.sum(), params, create_graph=True)
+        params, normalizer, slopes = self._family()
         result = normalizer - carried
         for param, slope in zip(params, slopes, strict=True):
             result = result - (param * slope).reshape((*self.batch_shape, -1)).sum(-1)

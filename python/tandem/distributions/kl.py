@@ -295,10 +295,8 @@ def _exponential_family(p: Any, q: Any) -> Tensor:
     """F(theta_q) - F(theta_p) - <theta_q - theta_p, F'(theta_p)>, of one class that says what F and theta are."""
     if type(p) is not type(q):
         raise NotImplementedError(_NO_RULE.format(type(p).__name__, type(q).__name__))
-    params = [param.detach().requires_grad_() for param in p._natural_params]
     others = q._natural_params
-    normalizer = p._log_normalizer(*params)
-    slopes = tandem.autograd.grad(normalizer.sum(), params, create_graph=True)
+    params, normalizer, slopes = p._family()
     result = q._log_normalizer(*others) - normalizer
     batch_dims = max(len(p.batch_shape), len(q.batch_shape))
     for param, other, slope in zip(params, others, slopes, strict=True):

@@ -54,7 +54,7 @@ class SequentialLR(LRScheduler):
         for group in optimizer.param_groups:
             set_lr(group, group["initial_lr"])
         self._undo(self)
-        first = self._schedulers[sum(milestone <= 0 for milestone in self._milestones)]
+        first = self._schedulers[self._due(0)]
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
@@ -65,11 +65,14 @@ class SequentialLR(LRScheduler):
         for inner in scheduler._schedulers:
             self._undo(inner)
 
+    def _due(self, epoch: int) -> int:
+        """Which schedule is due, counted by comparisons: a step that calls this has a plan for each way they go."""
+        return sum(milestone <= epoch for milestone in self._milestones)
+
     def step(self, epoch: int | None = None) -> None:
         """Go on by one step of the schedule that is due."""
         self.last_epoch += 1
-        # Counted by comparisons: a step that calls this has a plan for each way that they go.
-        which = sum(milestone <= self.last_epoch for milestone in self._milestones)
+        which = self._due(self.last_epoch)
         scheduler = self._schedulers[which]
         if which > 0 and self._milestones[which - 1] == self.last_epoch:
             scheduler._update_lr(0)

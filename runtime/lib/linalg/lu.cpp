@@ -1,7 +1,6 @@
 // LU factors with partial pivoting of each matrix of a batch, and systems of equations by them (blocks.h). Columns are
 // factored in halves: the left one, then what is right of it by a triangular system and a product, then the right one.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "runtime/lib/linalg/batch.h"
@@ -69,6 +68,13 @@ class Factoring {
   Scratch<T> panel_;
 };
 
+/// The row (from 0) that swaps, which count rows from `first` on, bring to each place.
+template <class Row>
+void orderRows(const Row* swaps, Row first, std::int64_t count, std::int64_t* order, std::int64_t rows) {
+  for (std::int64_t i = 0; i < rows; ++i) order[i] = i;
+  for (std::int64_t i = 0; i < count; ++i) std::swap(order[i], order[swaps[i] - first]);
+}
+
 /// Is a system of n equations and m columns on the right, or are factors of a square matrix, worked on beside others?
 bool isSmall(std::int64_t n, std::int64_t m) { return n >= 1 && n <= kSmallSide && m <= kSmallSide; }
 
@@ -91,20 +97,13 @@ void solveTogether(const T* a, T* x, std::int64_t n, std::int64_t m, std::int64_
   factors.fillUp();
   factors.factor(swaps);
   for (std::int64_t i = 0; i < count; ++i) {
-    std::iota(order, order + n, 0);
-    for (std::int64_t j = 0; j < n; ++j) std::swap(order[j], order[swaps[i * n + j]]);
+    orderRows(swaps + i * n, std::int64_t{0}, n, order, n);
     results.take(i, {x + i * n * m, m, 1}, order);
   }
   results.fillUp();
   factors.solve({.upper = false, .unit = true}, results);
   factors.solve({.upper = true, .unit = false}, results);
   for (std::int64_t i = 0; i < count; ++i) results.give(i, x + i * n * m);
-}
-
-/// The row (from 0) that swaps (from 1) bring to each place.
-void orderRows(const std::int32_t* swaps, std::int64_t count, std::int64_t* order, std::int64_t rows) {
-  for (std::int64_t i = 0; i < rows; ++i) order[i] = i;
-  for (std::int64_t i = 0; i < count; ++i) std::swap(order[i], order[swaps[i] - 1]);
 }
 
 /// x[n, m] of the rows of b that `order` names, or with `back` the rows that it moved.
@@ -160,7 +159,7 @@ void lu(const LibraryCall& call) {
           Factoring<T>(at, m, n, rows.data()).run();
         for (std::int64_t j = 0; j < some * k; ++j)
           swaps[first * k + j] = static_cast<std::int32_t>(rows[static_cast<std::size_t>(j)]) + 1;
-        for (std::int64_t i = first; i < first + some; ++i) orderRows(swaps + i * k, k, order + i * m, m);
+        for (std::int64_t i = first; i < first + some; ++i) orderRows(swaps + i * k, 1, k, order + i * m, m);
       }
     });
   });
@@ -173,8 +172,55 @@ void lu_order(const LibraryCall& call) {
   const auto* from = swaps.as<std::int32_t>();
   for (std::int64_t i = 0; i < order.numel(); ++i)
     if (from[i] < 1 || from[i] > rows) fail("linalg.lu_solve: pivots must lie between 1 and ", rows, ", got ", from[i]);
-  for (std::int64_t i = 0; i < order.numel(); i += rows) orderRows(from + i, rows, order.as<std::int64_t>() + i, rows);
+  for (std::int64_t i = 0; i < order.numel(); i += rows)
+    orderRows(from + i, 1, rows, order.as<std::int64_t>() + i, rows);
 }
+
+namespace {
+
+/// A system whose matrix is given by its factors: the transposed ones, if it is `adjoint`, and which row of the matrix
+/// each row of these is.
+template <class T>
+struct Factored {
+  Matrix<T> factors;
+  Matrix<T> right;
+  const std::int64_t* order;
+  bool adjoint;
+
+  [[nodiscard]] TriangleKind first() const { return {.upper = false, .unit = !adjoint}; }
+  [[nodiscard]] TriangleKind second() const { return {.upper = true, .unit = adjoint}; }
+};
+
+/// x[n, m] of one; `scratch` has room for another x.
+template <class T>
+void solveOne(const Factored<T>& s, T* x, std::int64_t n, std::int64_t m, T* scratch) {
+  T* solved = s.adjoint ? scratch : x;
+  if (s.adjoint)
+    for (std::int64_t j = 0; j < n * m; ++j)
+      solved[j] = s.right.data[j / m * s.right.rowStride + j % m * s.right.columnStride];
+  else
+    permuteRows(s.right, s.order, false, x, n, m);
+  solveTriangular(s.factors, n, s.first(), solved, m, m);
+  solveTriangular(s.factors, n, s.second(), solved, m, m);
+  if (s.adjoint) permuteRows<T>({solved, m, 1}, s.order, true, x, n, m);
+}
+
+/// The same of small ones side by side, x after x.
+template <class T>
+void solveSome(const Factored<T>* s, std::int64_t count, T* x, std::int64_t n, std::int64_t m) {
+  SideBySide<T> factors(n, n, count), results(n, m, count);
+  for (std::int64_t i = 0; i < count; ++i) {
+    factors.take(i, s[i].factors);
+    results.take(i, s[i].right, s[i].adjoint ? nullptr : s[i].order);
+  }
+  factors.fillUp();
+  results.fillUp();
+  factors.solve(s->first(), results);
+  factors.solve(s->second(), results);
+  for (std::int64_t i = 0; i < count; ++i) results.give(i, x + i * n * m, s[i].adjoint ? s[i].order : nullptr);
+}
+
+}  // namespace
 
 void lu_solve(const LibraryCall& call) {
   const ArrayView& lu = call.inputs[0];
@@ -197,42 +243,24 @@ void lu_solve(const LibraryCall& call) {
       const std::int64_t together = isSmall(n, m) ? kSmallTogether<T> : 1;
       std::vector<std::int64_t> rows(static_cast<std::size_t>(n * together));
       Scratch<T> turned(adjoint && together == 1 ? n * m : 0);
-      const TriangleKind first{.upper = false, .unit = !adjoint}, second{.upper = true, .unit = adjoint};
+      Factored<T> systems[kSmallTogether<T>];
       for (std::int64_t i = begin; i < end; i += together) {
         const std::int64_t some = std::min(together, end - i);
-        SideBySide<T> factors(n, n, some), results(n, m, some);
-        for (std::int64_t lane = 0; lane < some; ++lane, at.next()) {
-          T* to = x.as<T>() + (i + lane) * n * m;
-          const Matrix<T> right{b.as<T>() + at.offset[2], b.strides[r - 2], b.strides[r - 1]};
-          Matrix<T> a{lu.as<T>() + at.offset[0], lu.strides[r - 2], lu.strides[r - 1]};
-          if (adjoint) std::swap(a.rowStride, a.columnStride);
-          std::int64_t* taken = rows.data() + lane * n;
+        for (std::int64_t k = 0; k < some; ++k, at.next()) {
+          std::int64_t* taken = rows.data() + k * n;
           for (std::int64_t j = 0; j < n; ++j) {
             taken[j] = order.as<std::int64_t>()[at.offset[1] + j * order.strides[r - 2]];
             if (taken[j] < 0 || taken[j] >= n) fail("linalg.lu_solve: there is no row ", taken[j], " of ", n);
           }
-          if (together > 1) {
-            factors.take(lane, a);
-            results.take(lane, right, adjoint ? nullptr : taken);
-            continue;
-          }
-          T* solved = adjoint ? turned.data() : to;
-          if (adjoint)
-            for (std::int64_t j = 0; j < n * m; ++j)
-              solved[j] = right.data[j / m * right.rowStride + j % m * right.columnStride];
-          else
-            permuteRows(right, taken, false, to, n, m);
-          solveTriangular(a, n, first, solved, m, m);
-          solveTriangular(a, n, second, solved, m, m);
-          if (adjoint) permuteRows<T>({solved, m, 1}, taken, true, to, n, m);
+          Matrix<T> a{lu.as<T>() + at.offset[0], lu.strides[r - 2], lu.strides[r - 1]};
+          if (adjoint) std::swap(a.rowStride, a.columnStride);
+          systems[k] = {a, {b.as<T>() + at.offset[2], b.strides[r - 2], b.strides[r - 1]}, taken, adjoint};
         }
-        if (together == 1) continue;
-        factors.fillUp();
-        results.fillUp();
-        factors.solve(first, results);
-        factors.solve(second, results);
-        for (std::int64_t lane = 0; lane < some; ++lane)
-          results.give(lane, x.as<T>() + (i + lane) * n * m, adjoint ? rows.data() + lane * n : nullptr);
+        T* to = x.as<T>() + i * n * m;
+        if (together > 1)
+          solveSome(systems, some, to, n, m);
+        else
+          solveOne(systems[0], to, n, m, turned.data());
       }
     });
   });
