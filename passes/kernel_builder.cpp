@@ -6,6 +6,7 @@
 #include <llvm/ADT/DenseMap.h>
 
 #include "passes/clusters.h"
+#include "passes/direct_writes.h"
 #include "passes/windows.h"
 #include "runtime/base/error.h"
 
@@ -91,12 +92,16 @@ bool knowsPlace(const KernelSignature& s) {
          llvm::any_of(s.inputs, [](auto& input) { return input.access == Access::Framed; });
 }
 
-}  // namespace
+// The strides of a result over its own dims other than 1: one after the other in its own shape, or where a write of it
+// puts it.
+Dims resultStrides(mlir::Value result) {
+  if (td::WriteOp write = directWrite(result)) return coreStrides(td::shapeOf(result), DimsRef(write.getStrides()));
+  return contiguousStrides(coreDims(td::shapeOf(result)));
+}
 
-RegionLaunch regionLaunch(td::RegionOp region) {
-  RegionLaunch launch;
-  KernelSignature& s = launch.signature;
-  RegionBody(s, region);
+// False where no kernel walks the operands.
+bool layOutRegion(RegionLaunch& launch, td::RegionOp region) {
+  RegionBody(launch.signature, region);
   Dims shape{DimsRef(region.getSpace())};
   std::vector<Dims> strides;
   auto map = [&](std::size_t i) {
@@ -114,15 +119,25 @@ RegionLaunch regionLaunch(td::RegionOp region) {
     }
     ++at;
   }
-  // Results are contiguous: one after the other in their own shape.
-  for (mlir::Value v : region.getResults()) {
-    strides.push_back(spread(shape, map(at++), contiguousStrides(coreDims(td::shapeOf(v)))));
-  }
-  TANDEM_CHECK(layOutRegion(launch, region.getKind(), static_cast<std::size_t>(region.getBegin()),
-                            static_cast<std::size_t>(region.getEnd()), shape, std::move(strides)),
-               "no kernel walks ", s.text());
+  for (mlir::Value v : region.getResults()) strides.push_back(spread(shape, map(at++), resultStrides(v)));
+  if (!layOutRegion(launch, region.getKind(), static_cast<std::size_t>(region.getBegin()),
+                    static_cast<std::size_t>(region.getEnd()), shape, std::move(strides)))
+    return false;
   std::copy(frames.begin(), frames.end(), launch.args.end() - static_cast<std::ptrdiff_t>(frames.size()));
+  return true;
+}
+
+}  // namespace
+
+RegionLaunch regionLaunch(td::RegionOp region) {
+  RegionLaunch launch;
+  TANDEM_CHECK(layOutRegion(launch, region), "no kernel walks ", launch.signature.text());
   return launch;
+}
+
+bool walksOperands(td::RegionOp region) {
+  RegionLaunch launch;
+  return layOutRegion(launch, region);
 }
 
 bool layOutRegion(RegionLaunch& launch, llvm::StringRef kind, std::size_t begin, std::size_t end, const Dims& space,

@@ -18,6 +18,8 @@ struct RegionLaunch : Launch {
 
 /// The kernel of a region. Its inputs are the region's tensor inputs in order, its scalars the others.
 RegionLaunch regionLaunch(td::RegionOp region);
+/// Is there a kernel that walks the operands of a region as they lie?
+bool walksOperands(td::RegionOp region);
 /// Completes the launch of a region of this kind over a space, of which it reduces the dims [begin, end), for operands
 /// of these strides; the signature has its body. False where no kernel walks them.
 bool layOutRegion(RegionLaunch& launch, llvm::StringRef kind, std::size_t begin, std::size_t end, const Dims& space,

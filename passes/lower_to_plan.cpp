@@ -3,6 +3,7 @@
 // copy. What has no elements does nothing.
 #include <map>
 
+#include "passes/direct_writes.h"
 #include "passes/kernel_builder.h"
 #include "passes/passes.h"
 #include "passes/places.h"
@@ -100,6 +101,7 @@ class Lowering {
       writer_.copy(lineOf(op), view(copy.getSource()), view(copy.getResult()));
     } else if (auto write = mlir::dyn_cast<td::WriteOp>(op)) {
       place(op);
+      if (directWrite(write.getValue())) return;
       PlanOperand to = operand(write.getResult());
       to.byteOffset += static_cast<std::uint64_t>(write.getOffset()) * itemSize(to.dtype);
       to.shape = Dims(td::shapeOf(write.getValue()));
@@ -123,7 +125,11 @@ class Lowering {
     std::vector<PlanOperand> outputs;
     for (mlir::Value v : region.getInputs())
       if (mlir::isa<mlir::RankedTensorType>(v.getType())) inputs.push_back(operand(v));
-    for (mlir::Value v : region.getResults()) outputs.push_back(operand(v));
+    for (mlir::Value v : region.getResults()) {
+      outputs.push_back(operand(v));
+      if (td::WriteOp write = directWrite(v))
+        outputs.back().byteOffset += static_cast<std::uint64_t>(write.getOffset()) * itemSize(outputs.back().dtype);
+    }
     std::vector<std::uint32_t> scalars = slots(region.getInputs());
     plan_.explanation += regionText(region, launch.signature.text());
     inputs.insert(inputs.end(), outputs.begin(), outputs.end());

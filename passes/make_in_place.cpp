@@ -3,11 +3,13 @@
 //   - every write happens in its base's memory: nothing reads the old value later
 //   - every value that leaves has memory of its own, and one that becomes an input's new content is computed right into
 //     that input's memory where no one reads the old content later, else copied there at the end
+//   - what is written to a part of a value is stored there by the kernel that makes it, where it can be
 //   - the operations stand in the order in which they run
 //
 // Where order alone cannot achieve that, a `td.copy` does. Orders that memory asks for are edges beside those of data;
 // an edge is added only if it closes no circle. Library calls that may fail (a bad index, a matrix without a factor)
 // come before the first change of an input, which others can see. Without improvement everything is copied.
+#include "passes/direct_writes.h"
 #include "passes/ordering.h"
 #include "passes/passes.h"
 #include "passes/windows.h"
@@ -137,9 +139,22 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     for (mlir::Operation* r : readers(base))
       if (r != write) before.push_back(r);
     if (input) before.append(mayFail_);
-    if (allowed && order.tryBefore(before, write)) return;
-    write.getBaseMutable().assign(copyBefore(write, base));
-    order.add(write.getBase().getDefiningOp(), write);
+    if (!allowed || !order.tryBefore(before, write)) {
+      write.getBaseMutable().assign(copyBefore(write, base));
+      order.add(write.getBase().getDefiningOp(), write);
+      before.clear();
+    }
+    if (improve_) placeValue(order, write, std::move(before));
+  }
+
+  // Has the region that makes what is written store it in the base's memory, at the time of the write.
+  static void placeValue(Ordering& order, td::WriteOp write, llvm::SmallVector<mlir::Operation*> before) {
+    mlir::Value memory = root(write.getBase());
+    if (!canWriteDirectly(write, [&](mlir::Value v) { return root(v) == memory; })) return;
+    mlir::Operation* region = write.getValue().getDefiningOp();
+    llvm::erase(before, region);
+    if (mlir::Operation* def = write.getBase().getDefiningOp()) before.push_back(def);
+    if (order.tryBefore(before, region)) writeDirectly(write);
   }
 
   static llvm::SmallVector<mlir::Operation*> mayFail(mlir::Block* block) {

@@ -1,7 +1,7 @@
 // PlanMemory: a place for every value. Results that leave lie in outputs or inputs; all others are temporaries in one
 // arena, each at a place that is free from its first to its last use (arena.h). A region's result takes the place of an
-// operand that dies there if it may overwrite it. Writes happen in their base's place, as make_in_place arranged.
-// Without improvement no place is used twice.
+// operand that dies there if it may overwrite it. Writes happen in their base's place, as make_in_place arranged, and
+// what a kernel stores for them lies there. Without improvement no place is used twice.
 //
 // The answer is in attributes: `td.arena` on the function (bytes), `td.place` on an operation: for each result a kind
 // (0 temporary, 1 output, 2 input) and the offset in the arena or the number.
@@ -9,6 +9,7 @@
 
 #include <llvm/ADT/DenseSet.h>
 
+#include "passes/direct_writes.h"
 #include "passes/ordering.h"
 #include "passes/passes.h"
 #include "passes/windows.h"
@@ -60,8 +61,15 @@ class Planner {
       } else if (auto write = mlir::dyn_cast<td::WriteOp>(op)) {
         plan_.memoryOf[write] = plan_.memoryOf.lookup(write.getBase());
       } else {
-        for (mlir::Value r : op.getResults())
-          if (td::isTensorType(r.getType())) fresh(r, at);
+        for (mlir::Value r : op.getResults()) {
+          if (!td::isTensorType(r.getType())) continue;
+          if (td::WriteOp direct = directWrite(r)) {
+            plan_.memoryOf[r] = plan_.memoryOf.lookup(direct.getBase());
+            memory(r).lastUse = at;
+          } else {
+            fresh(r, at);
+          }
+        }
       }
       ++at;
     }

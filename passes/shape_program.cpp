@@ -5,6 +5,7 @@
 #include "codegen/register.h"
 #include "ir/schema/reduction_plan.h"
 #include "passes/clusters.h"
+#include "passes/direct_writes.h"
 #include "passes/kernel_builder.h"
 #include "passes/plan_writer.h"
 #include "passes/trace_values.h"
@@ -127,6 +128,7 @@ class ShapeRun {
   bool layOutMemory() {
     std::vector<bool> known(memories_.size());
     for (std::uint32_t v = 0; v < program_.values_.size(); ++v) {
+      if (program_.values_[v].write) continue;  // lies in a part of its memory
       const std::uint32_t m = program_.values_[v].memory;
       const std::int64_t size = alignedBytes(bytes(v));
       if (known[m] && memories_[m].bytes != size) return false;
@@ -234,14 +236,16 @@ class ShapeRun {
     At base;
     At value;
     const std::uint32_t result = instr.results[0];
-    if (!resolve(instr.reads[0], base) || !resolve(instr.reads[1], value) || !base.isAll(numelOf(meta(result).shape)) ||
-        overwrites(result, instr.reads[1].value))
+    if (!resolve(instr.reads[0], base) || !resolve(instr.reads[1], value) || !base.isAll(numelOf(meta(result).shape)))
       return false;
+    const std::uint32_t written = instr.reads[1].value;
+    if (program_.values_[written].write) return coreDims(value.shape) == coreDims(meta(written).shape);
+    if (overwrites(result, written)) return false;
     const Window& w = trace_.window(trace_.nodes[instr.node]);
     PlanOperand to = operand(result, w.offset);
     to.shape = Dims(value.shape);
     to.strides = w.strides;
-    writer_.copy(lineOf(trace_, instr.node), view(instr.reads[1].value, value), to);
+    writer_.copy(lineOf(trace_, instr.node), view(written, value), to);
     return true;
   }
 
@@ -329,6 +333,15 @@ class ShapeRun {
                stridesOver(region.space, map, at.shape, at.place.strides);
   }
 
+  // The strides of a region's result, of its dims other than 1, and where it begins in its memory.
+  [[nodiscard]] Strided storedAt(std::uint32_t result) const {
+    const auto& write = program_.values_[result].write;
+    if (!write) return {contiguousStrides(coreDims(meta(result).shape)), 0};
+    const TraceNode& node = trace_.nodes[*write];
+    const Window& w = trace_.window(node);
+    return {coreStrides(trace_.meta(trace_.operands(node)[1].value).shape, w.strides), w.offset};
+  }
+
   bool addRegion(const Instr& instr) {
     const std::size_t n = instr.inputs.size();
     Region region{{}, std::vector<At>(n), std::vector<Dims>(n), std::vector<bool>(n)};
@@ -350,12 +363,18 @@ class ShapeRun {
     for (std::size_t r = 0; r < instr.results.size(); ++r) {
       const std::uint32_t result = instr.results[r];
       const Dims map = resultMap(instr, instr.members[instr.resultOf[r]]);
-      for (std::size_t k = 0; k < n; ++k)
-        if (overwrites(result, instr.inputs[k]) &&
-            (region.maps[k] != map || !isSamePlace(result, instr.inputs[k], region.ats[k])))
+      const Strided to = storedAt(result);
+      const Dims over = spread(region.space, map, to.strides);
+      const bool part = program_.values_[result].write.has_value();
+      if (part && !liesApart(region.space, over)) return false;
+      for (std::size_t k = 0; k < n; ++k) {
+        if (!overwrites(result, instr.inputs[k])) continue;
+        if (part ? region.ats[k].place.offset != to.offset || strides[k] != over
+                 : region.maps[k] != map || !isSamePlace(result, instr.inputs[k], region.ats[k]))
           return false;
-      operands.push_back(operand(result, 0));
-      strides.push_back(spread(region.space, map, contiguousStrides(coreDims(meta(result).shape))));
+      }
+      operands.push_back(operand(result, to.offset));
+      strides.push_back(over);
       moved += bytes(result);
     }
     RegionLaunch launch;

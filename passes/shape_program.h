@@ -42,6 +42,7 @@ class ShapeProgram {
     ValueRef ref;
     bool copy = false;
     std::uint32_t memory = 0;
+    std::optional<std::uint32_t> write;  // the node of the write in whose window a region stores it
   };
   /// `value` read as what `ref` is in the trace.
   struct Read {

@@ -5,6 +5,7 @@
 
 #include <llvm/ADT/DenseMap.h>
 
+#include "passes/direct_writes.h"
 #include "passes/kernel_builder.h"
 #include "passes/passes.h"
 #include "passes/plan_memory.h"
@@ -39,7 +40,7 @@ class ShapeRecorder {
 
   std::uint32_t addValue(mlir::Value v, ValueRef ref, const Seen* copied = nullptr) {
     const auto number = static_cast<std::uint32_t>(program_->values_.size());
-    program_->values_.push_back({ref, copied != nullptr, static_cast<std::uint32_t>(memory_.memoryOf.lookup(v))});
+    program_->values_.push_back({ref, copied != nullptr, static_cast<std::uint32_t>(memory_.memoryOf.lookup(v)), {}});
     shows_.push_back(copied != nullptr ? *copied : values_.seen(ref));
     numbers_[v] = number;
     return number;
@@ -137,6 +138,7 @@ class ShapeRecorder {
     const auto found = values_.find(writeKey(base, value, op.getStrides(), static_cast<std::int64_t>(op.getOffset())));
     if (!found) return false;
     instr.node = *found;
+    if (directWrite(op.getValue())) program_->values_[instr.reads[1].value].write = *found;
     for (std::size_t k = 0; k < 2; ++k) instr.reads[k].ref = trace_.operands(trace_.nodes[*found])[k].value;
     instr.results.push_back(addValue(op.getResult(), {*found, 0}));
     return true;

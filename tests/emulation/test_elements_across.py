@@ -25,6 +25,16 @@ DTYPES = [
     tandem.uint8, tandem.bool,
 ]  # fmt: skip
 
+
+def parts(x: Tensor, y: Tensor) -> Tensor:
+    """Written to parts of a tensor, which kernels store there."""
+    z = x.clone()
+    z[1:-1, ::2] = y.t()[1:-1, ::2] + x[:-2, ::2]
+    z[:, 1:4] *= x[:, 1:4]
+    z.t()[5:, ::3] = y[5:, ::3] + y[5:, ::3]
+    return z
+
+
 # Of x, 150 x 130, and y, 130 x 150.
 ELEMENTS: dict[str, Callable[[Tensor, Tensor], object]] = {
     "both": lambda x, y: x + y.t(),
@@ -35,6 +45,7 @@ ELEMENTS: dict[str, Callable[[Tensor, Tensor], object]] = {
     "with a column": lambda x, y: x[:, :1] + y.t() + x,
     "written": lambda x, y: x.clone().add_(y.t()),
     "written across": lambda x, y: y.clone().t().add_(x),
+    "written to parts": parts,
     "written out": lambda x, y: tandem.add(x, y.t(), out=tandem.empty_like(y).t()),
     "several results": lambda x, y: (x + y.t(), (x + y.t()) * 2, x > y.t()),
     "images": lambda x, y: x.reshape(2, 75, 130).transpose(1, 2) + y.reshape(2, 130, 75),
@@ -64,7 +75,15 @@ def test_every_mode_and_dtype(dtype):
 
 @pytest.mark.parametrize(("rows", "columns"), [(4099, 8), (16, 1024), (17, 1021), (128, 128), (33, 600)])
 def test_sizes(rows, columns):
-    for name in ("both", "the other first", "with a column", "written across", "several results", "written copy"):
+    for name in (
+        "both",
+        "the other first",
+        "with a column",
+        "written across",
+        "written to parts",
+        "several results",
+        "written copy",
+    ):
         compare(ELEMENTS[name], *made(tandem.float32, rows, columns))
 
 

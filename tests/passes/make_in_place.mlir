@@ -3,7 +3,8 @@
 //
 // Parts that this pass uses and that are tested here: ordering.cpp (what must stand before what: @reader_first,
 // @read_later, @may_fail, @into_input; which operation may overwrite what it reads: @transposed_into_itself, @updates,
-// @product_into_its_operand), linear_order.cpp. Left out, everything is copied.
+// @product_into_its_operand), linear_order.cpp, direct_writes.cpp (what a kernel stores in a part: @stored_there and
+// those after it). Left out, everything is copied.
 
 // CHECK-LABEL: @reader_first
 // The reader of the old value moves before the write.
@@ -252,4 +253,70 @@ func.func @updates(%x: tensor<8xf32>, %i: tensor<2xi64>, %v: tensor<2xf32>, %y: 
 func.func @product_into_its_operand(%x: tensor<4x4xf32>) {
   %0 = td.library<matmul_plain>(%x, %x) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   td.return %0 into [0] : tensor<4x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @stored_there
+// The region that makes what is written to a part stores it there, also where it reads that part itself.
+// OFF-LABEL: func.func @stored_there
+// OFF-NOT: td.direct
+func.func @stored_there(%x: tensor<6xf32>, %y: tensor<3xf32>) {
+  // CHECK: td.write %{{.*}} into %arg0 strides [2] offset 1 {td.direct}
+  %0 = td.window %x strides [2] offset 1 : tensor<6xf32> -> tensor<3xf32>
+  %1 = td.region "pointwise" [3] reduce[1, 1] (%0, %y) {
+  ^bb0(%a: tensor<3xf32>, %b: tensor<3xf32>):
+    %3 = td.pointwise<mul>(%a, %b) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    td.yield %3 : tensor<3xf32>
+  } {maps = [array<i64: 0>, array<i64: 0>, array<i64: 0>]} : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %2 = td.write %1 into %x strides [2] offset 1 : tensor<3xf32> into tensor<6xf32>
+  td.return %2 into [0] : tensor<6xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @neighbours_stay
+// A region that reads the memory at other places than it writes has a result of its own.
+func.func @neighbours_stay(%x: tensor<6xf32>) {
+  // CHECK-NOT: td.direct
+  %0 = td.window %x strides [1] offset 1 : tensor<6xf32> -> tensor<3xf32>
+  %1 = td.region "pointwise" [3] reduce[1, 1] (%0) {
+  ^bb0(%a: tensor<3xf32>):
+    %3 = td.pointwise<exp>(%a) : (tensor<3xf32>) -> tensor<3xf32>
+    td.yield %3 : tensor<3xf32>
+  } {maps = [array<i64: 0>, array<i64: 0>]} : (tensor<3xf32>) -> tensor<3xf32>
+  %2 = td.write %1 into %x strides [1] offset 2 : tensor<3xf32> into tensor<6xf32>
+  td.return %2 into [0] : tensor<6xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @base_of_the_same_region
+// A region cannot make a value and store into a part of it.
+func.func @base_of_the_same_region(%x: tensor<6xf32>) {
+  // CHECK-NOT: td.direct
+  %0:2 = td.region "pointwise" [6] reduce[1, 1] (%x) {
+  ^bb0(%a: tensor<6xf32>):
+    %3 = td.pointwise<exp>(%a) : (tensor<6xf32>) -> tensor<6xf32>
+    %4 = td.pointwise<sin>(%a) : (tensor<6xf32>) -> tensor<6xf32>
+    td.yield %3, %4 : tensor<6xf32>, tensor<6xf32>
+  } {maps = [array<i64: 0>, array<i64: 0>, array<i64: 0>]} : (tensor<6xf32>) -> (tensor<6xf32>, tensor<6xf32>)
+  %2 = td.write %0#0 into %0#1 strides [1] offset 0 : tensor<6xf32> into tensor<6xf32>
+  td.return %2 into [-1] : tensor<6xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @old_value_is_read_by_what_needs_the_new
+// The old content is read after the write's value is there: the write happens in a copy, and so does the region's store.
+func.func @old_value_is_read_by_what_needs_the_new(%x: tensor<6xf32>, %y: tensor<3xf32>) {
+  // CHECK: %[[C:.*]] = td.copy %arg0
+  // CHECK: td.write %{{.*}} into %[[C]] strides [1] offset 0 {td.direct}
+  %0 = td.region "pointwise" [3] reduce[1, 1] (%y) {
+  ^bb0(%a: tensor<3xf32>):
+    %3 = td.pointwise<exp>(%a) : (tensor<3xf32>) -> tensor<3xf32>
+    td.yield %3 : tensor<3xf32>
+  } {maps = [array<i64: 0>, array<i64: 0>]} : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = td.write %0 into %x strides [1] offset 0 : tensor<3xf32> into tensor<6xf32>
+  td.return %1, %x into [-1, -1] : tensor<6xf32>, tensor<6xf32>
 }
