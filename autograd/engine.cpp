@@ -10,6 +10,7 @@
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "autograd/op_node.h"
+#include "autograd/recomputed.h"
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/host.h"
@@ -127,6 +128,7 @@ class Run {
   std::vector<Tensor> go() {
     GradMode mode(run_.createGraph);
     FusedRecording recording;
+    const RecomputedScope recomputed;
     std::uint32_t recorded = 0;
     bool alone = false;
     for (std::size_t i = 0; i < run_.roots.size(); ++i) deliver(run_.roots[i], run_.cotangents[i]);
@@ -142,6 +144,7 @@ class Run {
         const std::uint32_t group = tapeGroupOf(node);
         const bool byItself = group == 0 && fusesAlone(node, g);
         if (group != recorded || alone || byItself) {
+          RecomputedScope::forget();
           recording.end();
           runComplete();
           if (group != 0 || byItself) recording.begin(siteOf(node, g));
@@ -153,6 +156,7 @@ class Run {
       // Hooks read what a recording has not computed yet: they wait for its end.
       if (recorded == 0 && !alone) runComplete();
     }
+    RecomputedScope::forget();
     recording.end();
     runComplete();
     return std::move(captured_);

@@ -29,6 +29,7 @@ class Extraction {
     std::sort(order_.begin(), order_.end(), [](auto* a, auto* b) { return a->sequence() < b->sequence(); });
     for (std::size_t i = 0; i < order_.size(); ++i) number_[order_[i]] = static_cast<std::uint32_t>(i);
     for (Node* node : order_) {
+      out_.traced.emplace_back(node);
       if (node->kind() == Node::Kind::Op)
         describe(static_cast<OpNode&>(*node));
       else
@@ -181,7 +182,7 @@ class Extraction {
         return it->second;
     }
     auto id = static_cast<std::uint32_t>(out_.saved.size());
-    out_.saved.push_back({t, input, since});
+    out_.saved.push_back({t, input, since, -1});
     byStorage_.emplace(t.impl()->storage.get(), id);
     return id;
   }
@@ -199,6 +200,22 @@ template <class T>
 void take(std::span<T> into, const T*& from) {
   std::copy_n(from, into.size(), into.begin());
   from += into.size();
+}
+
+Ref<Recomputation> recomputationOf(const TapeTemplate& t, std::span<const Tensor> saved,
+                                   std::span<const Scalar> slots) {
+  if (t.recipe == nullptr) return {};
+  std::vector<Tensor> kept;
+  kept.reserve(t.kept.size());
+  for (std::uint32_t i : t.kept) kept.push_back(saved[i]);
+  std::vector<Scalar> numbers;
+  numbers.reserve(t.numbers.size());
+  for (std::int32_t slot : t.numbers) numbers.push_back(slots[static_cast<std::size_t>(slot)]);
+  return Ref<Recomputation>(new Recomputation(t.recipe, std::move(kept), std::move(numbers)));
+}
+
+SavedTensor madeAgain(const TapeTemplate& t, const TapeTemplate::SavedRef& r, const Ref<Recomputation>& of) {
+  return {of->saved(static_cast<std::uint32_t>(t.saved[r.id].again)), r.kind, r.index};
 }
 
 }  // namespace
@@ -228,8 +245,10 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
     }
     return {};
   };
+  const Ref<Recomputation> again = recomputationOf(t, saved, slots);
   auto savedOf = [&](const TapeTemplate::SavedRef& r) {
     if (r.id == TapeTemplate::SavedRef::kNothing) return SavedTensor();
+    if (t.saved[r.id].again >= 0) return madeAgain(t, r, again);
     const Tensor& value = saved[r.id];
     return SavedTensor(value, value.impl()->storage->version - t.saved[r.id].writtenSince, r.kind, r.index);
   };
@@ -286,6 +305,23 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
     if (target.kind == Kind::Node) setHistory(outputs[i], Ref<Node>(nodes[target.index]), target.result);
     if (target.kind == Kind::Fixed) setHistory(outputs[i], t.fixed[target.index], target.result);
   }
+}
+
+void keepLess(TapeTemplate& t, std::span<const Scalar> slots) {
+  std::vector<Tensor> saved;
+  saved.reserve(t.saved.size());
+  for (const TapeTemplate::Saved& s : t.saved) saved.push_back(s.traced);
+  const Ref<Recomputation> again = recomputationOf(t, saved, slots);
+  const TapeTemplate::SavedRef* refs = t.savedRefs.data();
+  for (const Ref<Node>& traced : t.traced) {
+    auto& node = static_cast<OpNode&>(*traced);
+    for (SavedTensor& s : node.saved()) {
+      const TapeTemplate::SavedRef& r = *refs++;
+      if (r.id != TapeTemplate::SavedRef::kNothing && t.saved[r.id].again >= 0) s = madeAgain(t, r, again);
+    }
+  }
+  for (TapeTemplate::Saved& s : t.saved)
+    if (s.again >= 0) s.traced = Tensor();
 }
 
 }  // namespace tandem

@@ -14,6 +14,7 @@
 
 #include "autograd/function.h"
 #include "autograd/op_node.h"
+#include "autograd/recomputed.h"
 
 namespace tandem {
 
@@ -59,6 +60,8 @@ struct TapeTemplate {
     std::int32_t input = -1;
     /// Writes to its storage between the save and the end of the trace: more than 0 makes the backward complain.
     std::uint32_t writtenSince = 0;
+    /// The backward makes it again: the number of a value of `recipe`. -1: it is kept.
+    std::int32_t again = -1;
   };
 
   std::vector<Prototype> nodes;  // by increasing sequence
@@ -71,6 +74,10 @@ struct TapeTemplate {
   std::vector<std::int64_t> attrs;
   std::vector<std::string> lines;  // by node; empty outside anomaly mode
   std::vector<Saved> saved;
+  std::shared_ptr<const Recipe> recipe;  // null where all that is saved is kept
+  std::vector<std::uint32_t> kept;       // among `saved`: what the recipe makes others of
+  std::vector<std::int32_t> numbers;     // the slots that it reads
+  std::vector<Ref<Node>> traced;         // by node, as it was traced; may be dropped
   std::vector<Target> outputs;
   std::vector<bool> retained;  // by output: its gradient is kept
   std::vector<Ref<Node>> fixed;
@@ -85,10 +92,13 @@ bool extractTemplate(std::span<const Tensor> outputs, std::span<const Tensor> in
                      std::uint64_t firstSequence, TapeTemplate& out, std::string& reason);
 
 /// `inputs` and `outputs` of one call, in the template's order; `inputEdges` as above; `saved[i]` the tensor for
-/// `t.saved[i]`: the input itself where it is one, else a tensor without history of its own (for several entries of one
-/// storage, windows of one storage), whose storage's version counts the writes of the call. `slots` are the values of
-/// run-time scalars. Outputs without a history are left alone.
+/// `t.saved[i]`: the input itself where it is one, none where it is made again, else a tensor without history of its
+/// own (for several entries of one storage, windows of one storage), whose storage's version counts the writes of the
+/// call. `slots` are the values of run-time scalars. Outputs without a history are left alone.
 void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::span<const Tensor> saved,
                  std::span<const Scalar> slots, std::span<const Tensor> outputs);
+
+/// Has the traced nodes make again what the template says, of what is kept for it: those of the call that was traced.
+void keepLess(TapeTemplate& t, std::span<const Scalar> slots);
 
 }  // namespace tandem

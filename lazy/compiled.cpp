@@ -248,8 +248,11 @@ void Call::makeHistory() {
   std::vector<Tensor> saved;
   saved.reserve(trace_.tapeSaved.size());
   for (std::size_t i = 0; i < trace_.tapeSaved.size(); ++i) {
-    std::int32_t input = trace_.tape.saved[i].input;
-    saved.push_back(input >= 0 ? tapeInput(input) : make(trace_.tapeSaved[i]));
+    const TapeTemplate::Saved& s = trace_.tape.saved[i];
+    if (s.again >= 0)
+      saved.emplace_back();
+    else
+      saved.push_back(s.input >= 0 ? tapeInput(s.input) : make(trace_.tapeSaved[i]));
   }
   std::vector<Tensor> ends;
   ends.reserve(trace_.tapeOutputs.size());

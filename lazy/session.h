@@ -169,6 +169,8 @@ class Session final : public Recorder {
 
   /// What is read at present through the tensor, as a value of the trace.
   ValueRef valueOf(const Tensor& t);
+  /// A tensor of its own that holds a value of the trace.
+  Tensor tensorOf(ValueRef value) { return fresh(value, trace_.meta(value)); }
   [[nodiscard]] const std::vector<SessionInput>& inputs() const { return inputs_; }
   /// Tensors with requires_grad that were read and are memory: where gradients may have to go.
   struct Differentiable {

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "autograd/autograd.h"
+#include "lazy/save_less.h"
 #include "runtime/base/counters.h"
+#include "runtime/plan/scalar_slots.h"
 
 namespace tandem::lazy {
 
@@ -330,6 +332,22 @@ bool Tracer::keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh, std
   return true;
 }
 
+void Tracer::saveLess(CompiledTrace& c, std::span<const Tensor> outputs, std::span<const Tensor> ends,
+                      std::span<const Scalar> scalars) {
+  std::vector<Tensor> seen(outputs.begin(), outputs.end());
+  seen.insert(seen.end(), ends.begin(), ends.end());
+  for (const Grad& g : grads_)
+    if (const AutogradMeta* m = metaOf(g.tensor.get()); m != nullptr) seen.push_back(m->grad);
+  lazy::saveLess(*session_, c.tape, seen);
+  if (c.tape.recipe == nullptr) return;
+  const std::vector<ScalarSlot>& slots = session_->trace().slots;
+  std::vector<Scalar> values(slots.size());
+  PlanRun now;
+  now.arguments = scalars;
+  evaluateSlots(slots, now, values);
+  keepLess(c.tape, values);
+}
+
 std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars,
                                               const std::function<TensorImpl*(TensorImpl*)>& known, std::string& reason,
                                               bool dry) {
@@ -359,6 +377,8 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   }
   leaves_.clear();  // those that no history leads to need no memory
 
+  if (c->differentiable && !dry) saveLess(*c, outputs, ends, scalars);
+  c->tape.traced.clear();
   session_->keepChecks();
   session_->narrow(outputs);
   // What `.grad` attributes hold now must be made by every call, so it is kept until the plan is compiled.
@@ -371,7 +391,8 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   for (Content* f : fresh) c->fresh.push_back({f->storage->bytes(), f->storage->version});
   for (const Tensor& t : outputs) c->results.push_back(made(*c, t, fresh));
   if (!keepGrads(*c, fresh, reason)) return nullptr;
-  for (const auto& saved : c->tape.saved) c->tapeSaved.push_back(describe(saved.traced, fresh));
+  for (const auto& saved : c->tape.saved)
+    c->tapeSaved.push_back(saved.again < 0 ? describe(saved.traced, fresh) : CompiledTrace::Made());
   for (auto& saved : c->tape.saved) saved.traced = Tensor();
   c->resultsAreMade = c->results.size() == c->made.size();
   for (std::size_t i = 0; c->resultsAreMade && i < c->results.size(); ++i)

@@ -91,6 +91,9 @@ class Tracer final : public GradObserver {
   /// Leaves of `leaves_` that are the body's own.
   [[nodiscard]] std::vector<Tensor> ownLeaves() const;
   [[nodiscard]] std::vector<Tensor> withHistory(std::span<const Tensor> outputs, const TapeInputs& inputs) const;
+  /// What the history needs is made again by its backward where that takes less than memory does.
+  void saveLess(CompiledTrace& c, std::span<const Tensor> outputs, std::span<const Tensor> ends,
+                std::span<const Scalar> scalars);
   bool keepTape(CompiledTrace& c, std::span<const Tensor> ends, const TapeInputs& inputs, std::string& reason);
   bool findInputs(CompiledTrace& c, std::string& reason) const;
   /// Where a call finds the tensor of which an input is a copy on the device.
