@@ -32,8 +32,6 @@ class Choice {
 
  private:
   static constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max() / 4;
-  // Operations of many instructions are done twice for values of so many times what stays in a cache.
-  static constexpr std::int64_t kDear = 16;
 
   /// What the tape saves, by its number there, and that it is all of a value.
   struct Saved {
@@ -104,7 +102,7 @@ class Choice {
     const OpFacts& f = facts(node.op);
     if (f.kind != OpKind::Pointwise || f.failure != OpFailure::Never || f.usesIndex) return false;
     const std::int64_t size = bytes(v);
-    if (!f.cheap && size >= target_.leastSharedBytes && size < kDear * target_.cachedBytes) return false;
+    if (!f.cheap && size >= target_.leastSharedBytes && size < target_.leastDear) return false;
     return !readsDefaultDType(node, f);
   }
   // The default dtype, in which numbers meet integers, may be another one when the backward runs.

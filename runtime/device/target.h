@@ -25,6 +25,8 @@ struct Target {
   /// fewer bytes, by so many operations at most.
   std::int64_t cachedBytes = 1 << 16;
   std::int64_t mostRecomputed = 4;
+  /// From so many bytes on a value is computed again even by operations of many instructions, as exponentials.
+  std::int64_t leastDear = 1 << 20;
   /// Operands that lie across rows shorter than this are copied to the order of the result first, if they have so many
   /// elements at least (fewer stay in the first cache) and at most (the copy stays in the second).
   std::int64_t shortRow = 64;

@@ -202,6 +202,7 @@ Target targetOf(const GpuProperties& p) {
   t.leastSharedBytes = std::int64_t{1} << 16;
   t.cachedBytes = static_cast<std::int64_t>(p.l2CacheSize / 4);
   t.mostRecomputed = 8;
+  t.leastDear = t.cachedBytes;
   // No operand is copied to be turned: a launch turns (across.h), or what it reads across meets in the second cache.
   t.shortRow = 0;
   t.takesStridedRows = false;
