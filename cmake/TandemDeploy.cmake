@@ -20,9 +20,11 @@ get_target_property(TANDEM_RUNTIME_COMPILE tandem_runtime COMPILE_OPTIONS)
 target_compile_options(tandem_loader_only PRIVATE ${TANDEM_RUNTIME_COMPILE} -O2 -fvect-cost-model=dynamic)
 add_dependencies(tandem_loader_only tandem_generated)
 set(TANDEM_TABLE $<FILTER:$<TARGET_OBJECTS:tandem_runtime>,INCLUDE,/all_functions[.]cpp>)
-# What opens programs lies together, and behind it what they call: a process maps few pages of it to open one.
+# What opens programs lies together, and behind it what they call: a process maps few pages of it to open one. Eager
+# reductions alone ask how strided memory is walked.
+set(TANDEM_EAGER_ONLY "/(dense_rows|dense_sums|strided_reduction|column_reduction)[.]cpp")
 set(TANDEM_LOADER_OBJECTS
-  $<FILTER:$<TARGET_OBJECTS:tandem_runtime>,EXCLUDE,/runtime/lib/> $<TARGET_OBJECTS:tandem_schema>
+  $<FILTER:$<TARGET_OBJECTS:tandem_runtime>,EXCLUDE,/runtime/lib/|${TANDEM_EAGER_ONLY}> $<TARGET_OBJECTS:tandem_schema>
   $<FILTER:$<FILTER:$<TARGET_OBJECTS:tandem_runtime>,INCLUDE,/runtime/lib/>,EXCLUDE,/\(all_functions|${TANDEM_TWICE_NAMES}\)[.]cpp>
   $<TARGET_OBJECTS:tandem_loader_only>)
 

@@ -62,7 +62,9 @@ class CpuExecutor : public Executor {
                      std::span<const ArrayView> inputs, Stream&) override {
     cpu::launchStrided(static_cast<const cpu::CpuKernel&>(kernel), args, space, inputs);
   }
-  bool reduceStrided(const StridedReduction& reduction, Stream&) override { return cpu::reduceStrided(reduction); }
+  bool reduceStrided(const StridedReduction& reduction, Stream&) override {
+    return cpu::reduceStrided != nullptr && cpu::reduceStrided(reduction);
+  }
   void copyArray(const ArrayView& from, const ArrayView& to, Stream&) override { tandem::copyArray(from, to); }
   LibraryFn library(std::string_view op) override { return libraryFunction(op); }
   void call(LibraryFn fn, const LibraryCall& call, Stream&) override { callLibrary(fn, call); }

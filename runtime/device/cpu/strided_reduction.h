@@ -6,7 +6,7 @@
 
 namespace tandem::cpu {
 
-/// As Executor::reduceStrided.
-bool reduceStrided(const StridedReduction& reduction);
+/// As Executor::reduceStrided. Weak: plans do not ask for it, and the loader of saved programs goes without.
+[[gnu::weak]] bool reduceStrided(const StridedReduction& reduction);
 
 }  // namespace tandem::cpu
