@@ -22,15 +22,10 @@ void runUnits(const CpuKernel& kernel, const std::int64_t* args, std::int64_t ro
   for (const ArrayView& input : inputs)
     if (!input.shape.empty()) least = std::max(least, RowMajorPieces(input).least());
   const std::int64_t blocks = (n + block - 1) / block;
-  const std::int64_t units = rows * blocks;
-  const std::int64_t share = units / (numThreads() * kTilesAThread) + 1;
-  const std::int64_t count = std::min(share, (least + block - 1) / block);
   // The last block of a row may be shorter.
   auto beginOf = [&](std::int64_t unit) { return unit / blocks * n + std::min(unit % blocks * block, n); };
   const KernelFn fn = kernel.function();
-  parallelTiles((units + count - 1) / count, [&](std::int64_t i) {
-    const std::int64_t first = i * count;
-    const std::int64_t last = std::min(units, first + count);
+  inPieces(rows * blocks, block, least, [&](std::int64_t first, std::int64_t last) {
     const std::int64_t begin = beginOf(first), end = beginOf(last);
     auto forEach = [&](auto f) {
       for (std::size_t k = 0; k < inputs.size(); ++k)
@@ -52,6 +47,15 @@ void runUnits(const CpuKernel& kernel, const std::int64_t* args, std::int64_t ro
 }
 
 }  // namespace
+
+void inPieces(std::int64_t units, std::int64_t length, std::int64_t least,
+              FunctionRef<void(std::int64_t, std::int64_t)> piece) {
+  const bool few = units * length < lib::kSerialElements;
+  const std::int64_t share = few ? units : units / (numThreads() * kTilesAThread) + 1;
+  const std::int64_t count = std::min(share, (least + length - 1) / length);
+  parallelTiles((units + count - 1) / count,
+                [&](std::int64_t i) { piece(i * count, std::min(units, (i + 1) * count)); });
+}
 
 void launchStrided(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space,
                    std::span<const ArrayView> inputs) {

@@ -4,11 +4,15 @@
 
 #include <span>
 
+#include "runtime/base/function_ref.h"
 #include "runtime/device/cpu/cpu_kernel.h"
 #include "runtime/lib/library.h"
 
 namespace tandem::cpu {
 
+/// Units of up to `length` elements in pieces of about `least` elements, or smaller ones where threads share them.
+void inPieces(std::int64_t units, std::int64_t length, std::int64_t least,
+              FunctionRef<void(std::int64_t, std::int64_t)> piece);
 /// As Executor::launchStrided.
 void launchStrided(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space,
                    std::span<const ArrayView> inputs);
