@@ -120,7 +120,7 @@ class ColumnLoops {
           },
           rows.size());
     };
-    const bool apart = lanes_.count > kLeadingLanes || running.size() > 1 || running[0]->reduction.isProduct();
+    const bool apart = running.size() > 1 || running[0]->reduction.isProduct();
     if (!apart && costOfRow(stage, outer, ids) <= kCheapBody) {
       const mlir::Value some = f_.less(f_.i64(0), rows_), few = f_.less(rows_, f_.i64(kFewRows + 1));
       begin_ = f_.choose(
@@ -145,35 +145,63 @@ class ColumnLoops {
     return cost(ids);
   }
 
-  /// The one block of a few rows in whole vectors of columns, its lanes combined as reduction_levels.cpp does. Returns
-  /// the first column that is left.
+  /// The one block of a few rows in whole vectors of columns, its lanes combined as reduction_levels.cpp does: those 8
+  /// apart first, in registers, and where there are more than 8 the results of these. Returns the first column that is
+  /// left.
   mlir::Value addFewRows(int stage, mlir::Value outerLinear, mlir::ValueRange outer,
                          const std::vector<std::size_t>& ids, const Running& r) {
     const mlir::Value whole = f_.add(from_, f_.roundDown(f_.sub(to_, from_), f_.lanes));
-    f_.loop(from_, whole, f_.lanes, [&](mlir::Value column) {
-      const Point point{column, {}, {}, {}};
-      auto add = [&](mlir::Value row, mlir::Value lane) {
+    const DType t = r.reduction.type();
+    auto overVectors = [&](const std::function<Val(const Point&)>& sum, mlir::Value line) {
+      f_.loop(from_, whole, f_.lanes, [&](mlir::Value column) {
+        const Point point{column, {}, {}, {}};
+        store(place(r, line, point), r, sum(point));
+      });
+    };
+    auto halved = [&](std::vector<mlir::Value>& lanes) -> Val {
+      for (std::size_t half = lanes.size() / 2; half > 0; half /= 2)
+        for (std::size_t j = 0; j < half; ++j)
+          lanes[j] = r.reduction.combine(b_, {lanes[j], t}, {lanes[j + half], t}).value;
+      return {lanes[0], t};
+    };
+    auto lane = [&](const Point& point, mlir::Value first) {
+      const KernelFrame::Values none{r.reduction.identity(b_, f_.lanes).value};
+      return f_.loop(first, rows_, lanes_.count, none, [&](mlir::Value row, mlir::ValueRange sum) {
         enter(stage, outer, row);
         loadResults(ids, point);
         f_.computeAt(point, ids, f_.mul(f_.add(f_.mul(outerLinear, rows_), row), f_.inner));
         const Val value = b_.toVector(r.reduction.enter(b_, f_.value(r.operand)));
-        return r.reduction.combine(b_, {lane, r.reduction.type()}, value).value;
-      };
-      KernelFrame::Values lanes;
-      for (std::int64_t j = 0; j < lanes_.count; ++j) {
-        const KernelFrame::Values none{r.reduction.identity(b_, f_.lanes).value};
-        lanes.push_back(f_.loop(f_.i64(j), rows_, lanes_.count, none, [&](mlir::Value row, mlir::ValueRange lane) {
-          return KernelFrame::Values{add(row, lane[0])};
-        })[0]);
-      }
-      for (std::int64_t half = lanes_.count / 2; half > 0; half /= 2) {
-        for (std::int64_t j = 0; j < half; ++j) {
-          const DType t = r.reduction.type();
-          lanes[j] = r.reduction.combine(b_, {lanes[j], t}, {lanes[j + half], t}).value;
-        }
-      }
-      store(place(r, f_.i64(lanes_.result()), point), r, {lanes[0], r.reduction.type()});
+        return KernelFrame::Values{r.reduction.combine(b_, {sum[0], t}, value).value};
+      })[0];
+    };
+    const mlir::Value result = f_.i64(lanes_.result());
+    if (lanes_.count == kLeadingLanes) {
+      overVectors(
+          [&](const Point& point) {
+            std::vector<mlir::Value> lanes;
+            for (std::int64_t j = 0; j < kLeadingLanes; ++j) lanes.push_back(lane(point, f_.i64(j)));
+            return halved(lanes);
+          },
+          result);
+      return whole;
+    }
+    f_.loop(f_.i64(0), f_.i64(kLeadingLanes), 1, [&](mlir::Value first) {
+      overVectors(
+          [&](const Point& point) {
+            std::vector<mlir::Value> lanes;
+            for (std::int64_t j = 0; j < lanes_.count; j += kLeadingLanes)
+              lanes.push_back(lane(point, f_.add(first, f_.i64(j))));
+            return halved(lanes);
+          },
+          first);
     });
+    overVectors(
+        [&](const Point& point) {
+          std::vector<mlir::Value> lanes;
+          for (std::int64_t j = 0; j < kLeadingLanes; ++j) lanes.push_back(load(place(r, f_.i64(j), point), r).value);
+          return halved(lanes);
+        },
+        result);
     return whole;
   }
 
