@@ -53,15 +53,17 @@ Dims reducedShape(DimsRef shape, const ReductionStage& stage) {
   return kept;
 }
 
-/// False where the operand's dims do not merge into as many as kernels walk.
-bool walkStrided(const Tensor& in, const ReductionStage& stage, ReductionWalk& w) {
-  w = {in.shape(), {in.strides(), contiguousStrides(reducedShape(in.shape(), stage))}};
+/// False where the operand's dims do not merge into as many as kernels walk. The result has these strides.
+bool walkStrided(const Tensor& in, const ReductionStage& stage, const Dims& to, ReductionWalk& w) {
+  w = {in.shape(), {in.strides(), to}};
   for (std::size_t d = stage.begin; d < stage.end; ++d) w.strides[1][d] = 0;
   const Walk walk{stage.trailing ? Walk::Kind::Rows : Walk::Kind::Columns, stage.begin, stage.end, false};
   return collapse(walk, w.shape, w.strides) && w.shape.size() <= kMaxOuterRank + (stage.trailing ? 1 : 2);
 }
 
-void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, DType accumulator, const Tensor& out) {
+/// The result's elements lie as strides `to` of the operand's rank say.
+void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, DType accumulator, const Tensor& out,
+              const Dims& to) {
   const Device device = out.device();
   Tensor source = in;
   // any and all of bytes give bytes, of 0 and 1 as bool has them.
@@ -71,14 +73,13 @@ void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, 
   if (in.isContiguous()) {
     w = walkContiguous(in.shape(), stage);
   } else {
-    merges = walkStrided(in, stage, w);
+    merges = walkStrided(in, stage, to, w);
     // Rows along which the operand is dense stay rows, and so do columns beside each other.
     if (!merges || w.strides[0].back() != 1) {
-      const Dims kept = reducedShape(in.shape(), stage);
       const StridedReduction reduction{op.code,        {pointerOf(in), in.dtype(), in.shape(), in.strides()},
                                        stage.begin,    stage.end,
                                        stage.trailing, merges,
-                                       accumulator,    {pointerOf(out), stored, kept, contiguousStrides(kept)}};
+                                       accumulator,    {pointerOf(out), stored, reducedShape(in.shape(), stage), to}};
       LongWork away(in.numel());
       Executor& runs = executor(device);
       if (runs.reduceStrided(reduction, runs.stream())) return;
@@ -86,7 +87,7 @@ void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, 
   }
   if (!merges) {
     source = spread(in, in.shape());
-    w = walkContiguous(in.shape(), stage);
+    if (!walkStrided(source, stage, to, w)) fail<InternalError>("a contiguous operand of ", op.name);
   }
   const std::int64_t n = w.shape.back();
   const ReductionKernel reduction{op.code,
@@ -131,6 +132,19 @@ Dims memoryOrder(const Tensor& t) {
   };
   std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return step(a) > step(b); });
   return order;
+}
+
+/// Whose dims lie in this order, so that what is made of an operand, and read by the next stage, lies as the operand.
+Tensor emptyInOrder(const Dims& order, const Dims& shape, DType dtype, Device device) {
+  const Tensor made = makeEmpty(shape, dtype, device);
+  if (std::ranges::is_sorted(order)) return made;
+  Dims strides(shape.size(), 0);
+  std::int64_t step = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    strides[order[i]] = step;
+    step *= shape[order[i]];
+  }
+  return makeAlias(made, shape, strides, 0);
 }
 
 /// Takes the dims in the order of the memory. The result comes in that order too, and is copied where it matters. False
@@ -217,13 +231,13 @@ void reduceStages(const OpFacts& op, Tensor source, DimsRef dims, DType accumula
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {
     if (i + 1 == stages.size()) {
-      runStage(op, source, stages[i], accumulator, out);
+      runStage(op, source, stages[i], accumulator, out, contiguousStrides(reducedShape(source.shape(), stages[i])));
       return;
     }
     Dims shape = source.shape();
     for (std::size_t d = stages[i].begin; d < stages[i].end; ++d) shape[d] = 1;
-    Tensor into = makeEmpty(shape, accumulator, out.device());
-    runStage(op, source, stages[i], accumulator, into);
+    const Tensor into = emptyInOrder(memoryOrder(source), shape, accumulator, out.device());
+    runStage(op, source, stages[i], accumulator, into, into.strides());
     source = into;
   }
 }
