@@ -5,6 +5,9 @@ The sizes are such that kernels get them in transposed blocks: whole blocks, and
 
 import contextlib
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -201,6 +204,58 @@ def test_every_permutation_and_every_subset_of_dims(shape, dtype):
             np.testing.assert_array_equal(whole.sum(dims).numpy(), whole.numpy().sum(dims, dtype=np.int64))
         elif dtype is td.float64:
             np.testing.assert_allclose(whole.sum(dims).numpy(), whole.numpy().sum(dims), rtol=1e-10, atol=1e-9)
+
+
+# Shapes in memory whose dense dim has blocks of either order behind it, or whole parts of one: of whole vectors of the dim,
+# and of others, all of which end or begin in those before.
+BLOCKS = [(2048, 128), (32, 32, 64), (64, 64, 72), (4, 1024, 20), (3, 4096, 24), (2, 2, 1024, 16), (3, 5, 30, 64)]
+WHOLE_BLOCKS = """
+import hashlib, itertools, os
+import tandem as td
+
+def reduced(dtype, threads):
+    td.manual_seed(7)
+    td.set_num_threads(threads)
+    for shape in SHAPES:
+        base = (td.randn(*shape) * 3).to(dtype)
+        for order in itertools.permutations(range(len(shape))):
+            for x in (base.permute(*order), base.permute(*order)[..., 1:], base.permute(*order)[::2]):
+                for count in range(1, len(shape) + 1):
+                    for dims in itertools.combinations(range(len(shape)), count):
+                        for name in ("sum", "mean", "prod") if dtype is td.float64 else ("sum", "mean"):
+                            run = getattr(td, name)
+                            yield (shape, order, dims, name), run(x, dims), run(x.contiguous(), dims)
+
+def check(dtype, threads):
+    digest = hashlib.sha256()
+    for what, mine, expected in reduced(dtype, threads):
+        mine, expected = (t.float().numpy() if t.dtype is td.bfloat16 else t.numpy() for t in (mine, expected))
+        assert mine.tobytes() == expected.tobytes(), (dtype, threads, *what)
+        digest.update(mine.tobytes())
+    return digest.hexdigest()
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+def test_blocks_of_what_lies_side_by_side(dtype):
+    program = f"SHAPES = {BLOCKS}\n{WHOLE_BLOCKS}"
+    program += f"print(*[check(td.{dtype}, threads) for threads in (1, 2)])"
+    digests = set()
+    for isa in ("", "x86-64-v3"):
+        environment = {**os.environ, **({"TANDEM_ISA": isa} if isa else {})}
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        digests |= set(done.stdout.split())
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("shape", BLOCKS, ids=lambda s: "x".join(map(str, s)))
+def test_blocks_in_every_mode(shape):
+    base = td.randn(*shape)
+    for order in [tuple(reversed(range(len(shape)))), (*range(1, len(shape)), 0)]:
+        x = base.permute(*order)
+        for dims in [(0,), (0, 1), tuple(range(x.dim() - 1)), tuple(range(x.dim()))]:
+            same_in_every_mode(lambda t, dims=dims: t.sum(dims), x)
 
 
 def test_maxima_of_zeros_of_both_signs():
