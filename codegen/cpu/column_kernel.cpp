@@ -175,7 +175,8 @@ class ColumnLoops {
       })[0];
     };
     const mlir::Value result = f_.i64(lanes_.result());
-    if (lanes_.count == kLeadingLanes) {
+    // As many lanes as the leading class has, of which the others are none or have no row.
+    auto sumFew = [&] {
       overVectors(
           [&](const Point& point) {
             std::vector<mlir::Value> lanes;
@@ -183,25 +184,32 @@ class ColumnLoops {
             return halved(lanes);
           },
           result);
-      return whole;
-    }
-    f_.loop(f_.i64(0), f_.i64(kLeadingLanes), 1, [&](mlir::Value first) {
+    };
+    auto sumMany = [&] {
+      f_.loop(f_.i64(0), f_.i64(kLeadingLanes), 1, [&](mlir::Value first) {
+        overVectors(
+            [&](const Point& point) {
+              std::vector<mlir::Value> lanes;
+              for (std::int64_t j = 0; j < lanes_.count; j += kLeadingLanes)
+                lanes.push_back(lane(point, f_.add(first, f_.i64(j))));
+              return halved(lanes);
+            },
+            first);
+      });
       overVectors(
           [&](const Point& point) {
             std::vector<mlir::Value> lanes;
-            for (std::int64_t j = 0; j < lanes_.count; j += kLeadingLanes)
-              lanes.push_back(lane(point, f_.add(first, f_.i64(j))));
+            for (std::int64_t j = 0; j < kLeadingLanes; ++j) lanes.push_back(load(place(r, f_.i64(j), point), r).value);
             return halved(lanes);
           },
-          first);
-    });
-    overVectors(
-        [&](const Point& point) {
-          std::vector<mlir::Value> lanes;
-          for (std::int64_t j = 0; j < kLeadingLanes; ++j) lanes.push_back(load(place(r, f_.i64(j), point), r).value);
-          return halved(lanes);
-        },
-        result);
+          result);
+    };
+    if (lanes_.count == kLeadingLanes) {
+      sumFew();
+    } else {
+      f_.when(f_.less(rows_, f_.i64(kLeadingLanes + 1)), sumFew);
+      f_.when(f_.less(f_.i64(kLeadingLanes), rows_), sumMany);
+    }
     return whole;
   }
 

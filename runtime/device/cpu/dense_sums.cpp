@@ -147,7 +147,7 @@ void DenseSums::fillOffsets(std::int64_t part, std::int64_t* offsets) const {
   for (std::int64_t e = 0, in = first % run, place = 0; e < all; in = 0, at.next())
     for (std::int64_t offset = at.offset[0] + in * step; in < run && e < all; ++in, offset += step) {
       offsets[place] = offset;
-      place += ++e % lanes_ != 0 ? each : 1 - (lanes_ - 1) * each;
+      place += (++e & (lanes_ - 1)) != 0 ? each : 1 - (lanes_ - 1) * each;
     }
   std::fill_n(offsets + all, kAhead, offsets[0]);
 }
