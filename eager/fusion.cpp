@@ -1,10 +1,14 @@
 #include "eager/fusion.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <exception>
 #include <utility>
 
+#include "eager/helpers.h"
 #include "eager/recorder.h"
+#include "ir/schema/reduction_plan.h"
+#include "runtime/kernel/launch_builder.h"
 
 namespace tandem {
 namespace {
@@ -14,6 +18,24 @@ thread_local FusedRecording* recordingOfScopes = nullptr;
 }  // namespace
 
 Fusion* fusion = nullptr;
+
+std::int64_t fusedElements(const Tensor& x, const std::optional<Dims>& dims) {
+  // Rows that do not merge are read in pieces of whole ones.
+  constexpr std::int64_t kLongRow = 8192;
+  const std::int64_t all = x.numel();
+  if (x.isContiguous() || !worthFusing(all) || !x.device().isCpu() || activeRecorder != nullptr) return all;
+  const auto stages = reductionStages(x.shape(), reductionDims(x, dims));
+  if (stages.empty()) return all;
+  const auto [begin, end, trailing] = stages[0];
+  Dims shape = x.shape(), strides = x.strides();
+  auto followed = [&strides](std::size_t fromLast) {
+    return strides.size() >= fromLast && std::abs(strides[strides.size() - fromLast]) <= 1;
+  };
+  if (collapse({trailing ? Walk::Kind::Rows : Walk::Kind::Columns, begin, end, false}, shape, {&strides, 1}))
+    return followed(1) || followed(2) ? all : 0;
+  const bool near = trailing && begin > 0 && x.strides()[begin - 1] == 1;
+  return near && numelOf(DimsRef(x.shape()).subspan(begin)) <= kLongRow ? all : 0;
+}
 
 thread_local constinit std::uint32_t activeTapeGroup = 0;
 

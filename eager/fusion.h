@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "eager/tensor.h"
 #include "runtime/device/executor.h"
@@ -29,6 +30,11 @@ extern Fusion* fusion;
 
 /// Recording operations and finding their plan is worth it from so many elements on, which the target knows.
 inline bool worthFusing(std::int64_t elements) { return elements >= targetOf(currentDevice).fuseFrom; }
+
+/// The elements of a composite that reduces dims of `x` in several steps; 0 where each step by itself is faster, since
+/// kernels of plans walk dims in their logical order: reduced dims do not merge as `x` lies, or no dim is dense that
+/// the kernel's lanes follow.
+std::int64_t fusedElements(const Tensor& x, const std::optional<Dims>& dims);
 
 /// A tape group is what is differentiated as a whole: nodes of the tape that one call made, or one large composite,
 /// which the engine runs as fused kernels too. In `y = tandem.softmax(x, 1)` of a large x it is the nodes of amax, sub,

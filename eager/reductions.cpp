@@ -5,6 +5,7 @@
 //   - memory that is not dense along the kernel's inner dim the executor may walk in a way of its own
 //   - else dims that merge into one are a Row or a Column kernel's reduced dim, whatever its stride; of what does not
 //     merge a contiguous copy is reduced
+//   - what a stage makes lies in memory as its operand, for the next stage
 #include <algorithm>
 #include <array>
 #include <cstdlib>

@@ -167,7 +167,7 @@ Tensor variance(const char* op, const Tensor& x, const std::optional<Dims>& dim,
     warn(strcat(op,
                 "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
                 "numel divided by output numel)."));
-  FusedScope fused(x);
+  FusedScope fused(fusedElements(x, dims));
   Tensor in = widened(x);
   Tensor d = sub(in, mean(in, dims, true));
   Tensor total = sum(square(d), dims, keepdim);
@@ -192,7 +192,7 @@ Tensor std_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbias
 }
 
 Tensor logsumexp(const Tensor& x, const std::optional<Dims>& dim, bool keepdim) {
-  FusedScope fused(x);
+  FusedScope fused(fusedElements(x, dim));
   Tensor in = isFloating(x.dtype()) ? x : toDType(x, defaultDType());
   if (countOver(in, reductionDims(in, dim)) == 0) return log(sum(in, dim, keepdim));
   Tensor top = detached(amax(in, dim, true));

@@ -101,7 +101,7 @@ Tensor summable(const char* op, const Tensor& x, std::optional<DType> dtype) {
 Tensor norm(const Tensor& x, std::optional<double> p, const std::optional<Dims>& dim, bool keepdim,
             std::optional<DType> dtype) {
   Tensor in = summable("linalg.vector_norm", x, dtype);
-  FusedScope fused(in);
+  FusedScope fused(fusedElements(in, dim));
   Tensor wide = isHalf(in.dtype()) ? toDType(in, DType::Float32) : in;
   return toDType(normOf(wide, p.value_or(2), dim, keepdim), in.dtype());
 }

@@ -129,7 +129,7 @@ void needNumbers(const char* op, const Tensor& y) {
 
 Pair var_mean(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
   needFloatingPair("var_mean", x);
-  FusedScope fused(x);
+  FusedScope fused(fusedElements(x, dim));
   return {var(x, dim, correction, keepdim), mean(x, dim, keepdim)};
 }
 Pair var_mean_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
@@ -138,7 +138,7 @@ Pair var_mean_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unb
 Pair var_mean_flag(const Tensor& x, bool unbiased) { return var_mean(x, {}, Scalar(unbiased ? 1 : 0), false); }
 Pair std_mean(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
   needFloatingPair("std_mean", x);
-  FusedScope fused(x);
+  FusedScope fused(fusedElements(x, dim));
   return {ops::std(x, dim, correction, keepdim), mean(x, dim, keepdim)};
 }
 Pair std_mean_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
@@ -158,7 +158,7 @@ Pair aminmax(const Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
 
 Tensor nansum(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::optional<DType> dtype) {
   if (!isFloating(x.dtype())) return sum(x, dim, keepdim, dtype);
-  FusedScope fused(x);
+  FusedScope fused(fusedElements(x, dim));
   const RowMajorResults reduced(dim && !dim->empty());
   return sum(where(isnan(x), 0, x), dim, keepdim, dtype);
 }
@@ -168,11 +168,11 @@ Tensor nanmean(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, st
   if (dtype && !isFloating(*dtype))
     fail("nanmean(): could not infer output dtype. Optional dtype must be a floating point dtype. Got: ",
          dtypeClassName(*dtype));
-  FusedScope fused(x);
+  FusedScope fused(fusedElements(x, dim));
   return div(nansum(x, dim, keepdim, dtype), sum(logical_not(isnan(x)), dim, keepdim));
 }
 Tensor count_nonzero(const Tensor& x, const std::optional<Dims>& dim) {
-  FusedScope fused(x);
+  FusedScope fused(fusedElements(x, dim));
   return sum(x.dtype() == DType::Bool ? x : ne(x, 0), dim);
 }
 

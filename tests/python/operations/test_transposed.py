@@ -153,6 +153,9 @@ def test_reductions_of_several_dims(layout):
     for dims in [(0, 1), (1, 2), (0, 2), tuple(range(x.dim()))]:
         same_in_every_mode(lambda t, dims=dims: t.sum(dims), x)
         same_in_every_mode(lambda t, dims=dims: t.amax(dims), x)
+        same_in_every_mode(lambda t, dims=dims: t.var(dims), x)
+        same_in_every_mode(lambda t, dims=dims: t.logsumexp(dims), x)
+        same_in_every_mode(lambda t, dims=dims: td.linalg.vector_norm(t, dim=dims), x)
 
 
 # Sizes at which arrays are reduced in pieces, in blocks, by columns of every order, and in the order of the memory.
