@@ -138,7 +138,8 @@ Dims memoryOrder(const Tensor& t) {
 /// Whose dims lie in this order, so that what is made of an operand, and read by the next stage, lies as the operand.
 Tensor emptyInOrder(const Dims& order, const Dims& shape, DType dtype, Device device) {
   const Tensor made = makeEmpty(shape, dtype, device);
-  if (std::ranges::is_sorted(order)) return made;
+  // More dims may not merge into as many as kernels walk.
+  if (std::ranges::is_sorted(order) || shape.size() > kMaxOuterRank) return made;
   Dims strides(shape.size(), 0);
   std::int64_t step = 1;
   for (std::size_t i = order.size(); i-- > 0;) {

@@ -9,9 +9,9 @@
 
 namespace tandem {
 
-/// Adjacent dims [begin, end) of `in` are reduced to `out`, which is contiguous and has their sizes as 1. `trailing` is
-/// the class of the order in which elements are taken in (kernel_signature.h), which is the logical one however `in`
-/// lies.
+/// Adjacent dims [begin, end) of `in` are reduced to `out`, which has their sizes as 1 and lies without gaps, in any
+/// order. `trailing` is the class of the order in which elements are taken in (kernel_signature.h), which is the
+/// logical one however `in` lies.
 struct StridedReduction {
   OpCode op;
   ArrayView in;

@@ -34,8 +34,8 @@ class Unmerged {
         reduced_(numelOf(DimsRef(r.in.shape).subspan(r.begin, r.end - r.begin))),
         inner_(numelOf(DimsRef(r.in.shape).subspan(r.end))) {}
 
-  /// False, having done nothing, where columns would be too few pieces to share among threads.
-  bool run() { return runRows() || (!r_.trailing && runColumns()); }
+  /// False, having done nothing, where columns would be too few pieces to share among threads, or go to places apart.
+  bool run() { return runRows() || (!r_.trailing && r_.out.contiguous() && runColumns()); }
 
  private:
   /// Memory of contiguous elements.

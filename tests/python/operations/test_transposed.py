@@ -261,6 +261,37 @@ def test_blocks_in_every_mode(shape):
             same_in_every_mode(lambda t, dims=dims: t.sum(dims), x)
 
 
+def test_columns_whose_results_lie_in_another_order():
+    x = td.randn(30, 6, 8, 40, 5).permute(2, 1, 3, 0, 4)
+    for dims in [(0, 2, 3), (0, 2, 3, 4), (2, 3), (1, 3)]:
+        same_in_every_mode(lambda t, dims=dims: t.sum(dims), x)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_order_of_many_dims(seed):
+    chance = np.random.default_rng(seed)
+    for _ in range(60):
+        rank = chance.integers(4, 9)
+        shape = np.ones(rank, dtype=int)
+        for _ in range(8):
+            d = chance.integers(rank)
+            if shape.prod() < 40_000:
+                shape[d] *= chance.choice([2, 3, 4, 5, 16])
+        base = td.randn(*map(int, shape))
+        x = base.permute(*map(int, chance.permutation(rank)))
+        if chance.random() < 0.3 and x.shape[0] > 2:
+            x = x[1:-1]
+        for _ in range(4):
+            dims = tuple(map(int, sorted(chance.choice(rank, chance.integers(1, rank + 1), replace=False))))
+            for name in ("sum", "prod", "amax"):
+                run = getattr(td, name)
+                if name == "prod" and len(dims) > 1:
+                    continue
+                run = (lambda t, dims: td.prod(t, dims[0])) if name == "prod" else run
+                mine, expected = run(x, dims).numpy(), run(x.contiguous(), dims).numpy()
+                assert mine.tobytes() == expected.tobytes(), (x.shape, x.stride(), dims, name)
+
+
 def test_maxima_of_zeros_of_both_signs():
     base = td.full((64, 300), -1.0)
     base[3, 7], base[5, 2] = -0.0, 0.0
