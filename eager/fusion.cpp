@@ -1,5 +1,6 @@
 #include "eager/fusion.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <exception>
@@ -20,8 +21,9 @@ thread_local FusedRecording* recordingOfScopes = nullptr;
 Fusion* fusion = nullptr;
 
 std::int64_t fusedElements(const Tensor& x, const std::optional<Dims>& dims) {
-  // Rows that do not merge are read in pieces of whole ones.
-  constexpr std::int64_t kLongRow = 8192;
+  // Rows that do not merge are read in pieces: of these a line has elements that lie at most so many apart in the
+  // order.
+  constexpr std::int64_t kFarBehind = 4096;
   const std::int64_t all = x.numel();
   if (x.isContiguous() || !worthFusing(all) || !x.device().isCpu() || activeRecorder != nullptr) return all;
   const auto stages = reductionStages(x.shape(), reductionDims(x, dims));
@@ -33,8 +35,9 @@ std::int64_t fusedElements(const Tensor& x, const std::optional<Dims>& dims) {
   };
   if (collapse({trailing ? Walk::Kind::Rows : Walk::Kind::Columns, begin, end, false}, shape, {&strides, 1}))
     return followed(1) || followed(2) ? all : 0;
-  const bool near = trailing && begin > 0 && x.strides()[begin - 1] == 1;
-  return near && numelOf(DimsRef(x.shape()).subspan(begin)) <= kLongRow ? all : 0;
+  if (!trailing) return 0;
+  const auto dense = std::ranges::find(x.strides(), 1) - x.strides().begin();
+  return dense < x.dim() && numelOf(DimsRef(x.shape()).subspan(dense)) <= kFarBehind * x.shape()[dense] ? all : 0;
 }
 
 thread_local constinit std::uint32_t activeTapeGroup = 0;
