@@ -1,8 +1,9 @@
 // The steps that blocked factorisations are made of, on one matrix: triangular systems, what a product takes from a
 // part, swaps of rows. Parts are row-major with rows some elements apart; the products are those of runtime/lib/matmul.
 //
-// The order of every sum is a function of the sizes: a block of kTriangle rows has the product with all rows that are
-// solved taken from it, then its own triangle is solved by fused multiply-adds in the order of rows.
+// The order of every sum is a function of the sizes: systems are solved by halves, the rows of one taking a product
+// from those of the other, down to triangles of kTriangle rows, which are solved by fused multiply-adds in the order of
+// rows. One column has the product with all rows that are solved taken from a triangle at a time.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +13,21 @@
 namespace tandem::lib {
 
 /// Rows that are solved at once.
-inline constexpr std::int64_t kTriangle = 64;
+inline constexpr std::int64_t kTriangle = 32;
 
 struct TriangleKind {
   bool upper = false;
-  bool unit = false;  // the diagonal counts as ones and is not read
+  bool unit = false;    // the diagonal counts as ones and is not read
+  bool ofUnit = false;  // x is a unit matrix: its zeros are left out
 };
-
-/// x = a^-1 (x - less) for a triangle of n <= kTriangle rows and x[n, m], rows ldx apart; `less`, rows m apart, may be
-/// null. On this thread.
-template <class T>
-void solveTriangle(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x, std::int64_t ldx, std::int64_t m,
-                   const T* less = nullptr);
 
 /// x = a^-1 x for a triangle of any size and x[n, m], rows ldx apart. Uses the pool (serial inside a tile of it).
 template <class T>
 void solveTriangular(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x, std::int64_t ldx, std::int64_t m);
+
+/// to[rows, columns] = -a, rows `apart` from each other. On this thread.
+template <class T>
+void negate(const Matrix<T>& a, std::int64_t rows, std::int64_t columns, T* to, std::int64_t apart);
 
 /// c[m, n] -= a[m, k] b[k, n], rows of c ldc apart.
 template <class T>

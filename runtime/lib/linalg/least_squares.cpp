@@ -51,7 +51,7 @@ class LeastSquares {
   [[nodiscard]] bool isFullRank(ColumnMatrix<T> triangle) const {
     const std::int64_t k = triangle.columns;
     auto inverse = ColumnMatrix<T>::unit(k, k);
-    solveTriangular<T>({triangle.at(0, 0), 1, k}, k, {.upper = true}, inverse.elements.data(), k, k);
+    solveTriangular<T>({triangle.at(0, 0), 1, k}, k, {.upper = true, .ofUnit = true}, inverse.elements.data(), k, k);
     const T size = norm(triangle.elements);
     const T condition = size * norm(inverse.elements);
     if (!(rcond_ >= 0 && condition > 0)) return false;  // nor where it is NaN

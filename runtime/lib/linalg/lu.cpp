@@ -1,6 +1,8 @@
 // LU factors with partial pivoting of each matrix of a batch, and systems of equations by them (blocks.h). Columns are
 // factored in halves: the left one, then what is right of it by a triangular system and a product, then the right one.
+// Of many columns that are blocks, one after the other, by all threads.
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "runtime/lib/linalg/batch.h"
@@ -12,6 +14,9 @@ namespace tandem::lib {
 namespace {
 
 constexpr std::int64_t kPanel = 16;  // columns that are factored one by one
+// Columns of a block of a matrix of up to kNearColumns of them, of others twice as many.
+constexpr std::int64_t kFewColumns = 64;
+constexpr std::int64_t kNearColumns = 768;
 
 /// One matrix, which becomes its factors.
 template <class T>
@@ -20,10 +25,39 @@ class Factoring {
   /// `swaps`: the row (from 0) that comes to each of the first min(m, n) rows.
   Factoring(T* a, std::int64_t m, std::int64_t n, std::int64_t* swaps)
       : a_(a), m_(m), n_(n), swaps_(swaps), panel_(std::min({m, n, kPanel}) * m) {}
+  /// Blocks of columns. While some threads bring columns up to date with a block, another one does so with those of the
+  /// next block first, and factors it.
   void run() {
-    const std::int64_t k = std::min(m_, n_);
-    columns(0, k);
-    finishRight(0, k, k, n_ - k);
+    const std::int64_t k = std::min(m_, n_), size = k <= kNearColumns ? kFewColumns : 2 * kFewColumns;
+    if (k == n_ && k <= size) return columns(0, k);
+    const std::int64_t apart = size + 16;             // so that rows do not collide in the cache
+    Scratch<T> below(k > size ? 2 * m_ * apart : 0);  // of two blocks, L below them, negated
+    const auto factor = [&](std::int64_t first) {
+      const std::int64_t count = std::min(size, k - first);
+      columns(first, count);
+      const std::int64_t next = first + count;
+      if (next < m_) negate(from(next, first), m_ - next, count, &below[(first / size % 2 * m_ + next) * apart], apart);
+    };
+    factor(0);
+    for (std::int64_t first = 0, next = 0; first < k; first = next) {
+      next = std::min(first + size, k);
+      const std::int64_t ahead = std::min(size, n_ - next), rest = n_ - next - ahead;
+      const std::int64_t tiles = ceilDiv(rest, 2 * numThreads() * kFewColumns);
+      const std::int64_t width = std::max<std::int64_t>(1, tiles) * kFewColumns;
+      parallelTiles(ceilDiv(ahead, size) + ceilDiv(rest, width), [&](std::int64_t i) {
+        const std::int64_t column = i == 0 ? next : next + ahead + (i - 1) * width;
+        const std::int64_t some = i == 0 ? ahead : std::min(width, n_ - column);
+        finishRight(first, next - first, column, some);
+        if (next < m_)
+          addGemm<T>(m_ - next, some, next - first, {&below[(first / size % 2 * m_ + next) * apart], apart, 1},
+                     from(first, column), at(next, column), n_);
+        if (i == 0 && next < k) factor(next);
+      });
+    }
+    parallelFor(ceilDiv(k, size), grainOf(k * size), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t next = (begin + 1) * size; next < k; next += size)
+        swapRows(next, std::min(size, k - next), begin * size, std::min(next, end * size) - begin * size);
+    });
   }
 
  private:
@@ -35,16 +69,15 @@ class Factoring {
     if (count <= kPanel) return panel(first, count);
     const std::int64_t left = (count / 2 + kPanel - 1) / kPanel * kPanel;
     const std::int64_t right = count - left;
-    columns(first, left);
-    finishRight(first, left, first + left, right);
     const std::int64_t next = first + left;
+    columns(first, left);
+    finishRight(first, left, next, right);
     subtractProduct(m_ - next, right, left, from(next, first), from(first, next), at(next, next), n_);
     columns(next, right);
     swapRows(next, right, first, left);
   }
   /// Rows [first, first + count) of U in the columns [column, column + width).
   void finishRight(std::int64_t first, std::int64_t count, std::int64_t column, std::int64_t width) {
-    if (width == 0) return;
     swapRows(first, count, column, width);
     solveTriangular(from(first, first), count, {.upper = false, .unit = true}, at(first, column), n_, width);
   }
@@ -57,7 +90,7 @@ class Factoring {
     for (std::int64_t i = first; i < first + count; ++i) swaps_[i] += first;
     transposeMatrix(copy, rows, at(first, first), n_, rows, count, floatingDType<T>());
   }
-  void swapRows(std::int64_t first, std::int64_t count, std::int64_t column, std::int64_t width) {
+  [[gnu::noinline]] void swapRows(std::int64_t first, std::int64_t count, std::int64_t column, std::int64_t width) {
     for (std::int64_t i = first; i < first + count; ++i)
       if (swaps_[i] != i) std::swap_ranges(at(i, column), at(i, column) + width, at(swaps_[i], column));
   }
@@ -106,11 +139,12 @@ void solveTogether(const T* a, T* x, std::int64_t n, std::int64_t m, std::int64_
   for (std::int64_t i = 0; i < count; ++i) results.give(i, x + i * n * m);
 }
 
-/// x[n, m] of the rows of b that `order` names, or with `back` the rows that it moved.
+/// x[n, m] of the rows of b that `order` names, of all in order where it is null, or with `back` the rows that it
+/// moved.
 template <class T>
 void permuteRows(const Matrix<T>& b, const std::int64_t* order, bool back, T* x, std::int64_t n, std::int64_t m) {
   for (std::int64_t i = 0; i < n; ++i) {
-    const T* from = b.data + (back ? i : order[i]) * b.rowStride;
+    const T* from = b.data + (back || order == nullptr ? i : order[i]) * b.rowStride;
     T* to = x + (back ? order[i] : i) * m;
     if (b.columnStride == 1) {
       std::copy_n(from, m, to);
@@ -191,18 +225,40 @@ struct Factored {
   [[nodiscard]] TriangleKind second() const { return {.upper = true, .unit = adjoint}; }
 };
 
+template <class T>
+bool isUnit(const Matrix<T>& a, std::int64_t n) {
+  if (a.columnStride != 1) return false;
+  const std::vector<T> zeros(static_cast<std::size_t>(n));
+  const auto isZero = [&](const T* from, std::int64_t count) {
+    return std::memcmp(from, zeros.data(), static_cast<std::size_t>(count) * sizeof(T)) == 0;
+  };
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T* row = a.data + i * a.rowStride;
+    if (!isZero(row, i) || row[i] != T(1) || !isZero(row + i + 1, n - i - 1)) return false;
+  }
+  return true;
+}
+
 /// x[n, m] of one; `scratch` has room for another x.
 template <class T>
 void solveOne(const Factored<T>& s, T* x, std::int64_t n, std::int64_t m, T* scratch) {
   T* solved = s.adjoint ? scratch : x;
-  if (s.adjoint)
-    for (std::int64_t j = 0; j < n * m; ++j)
-      solved[j] = s.right.data[j / m * s.right.rowStride + j % m * s.right.columnStride];
-  else
-    permuteRows(s.right, s.order, false, x, n, m);
-  solveTriangular(s.factors, n, s.first(), solved, m, m);
+  // An inverse: with the columns in the order of the rows the first triangle leaves half of it zeros.
+  const bool inverse = n == m && isUnit(s.right, n);
+  permuteRows(s.right, s.adjoint || inverse ? nullptr : s.order, false, solved, n, m);
+  TriangleKind first = s.first();
+  first.ofUnit = inverse;
+  solveTriangular(s.factors, n, first, solved, m, m);
   solveTriangular(s.factors, n, s.second(), solved, m, m);
-  if (s.adjoint) permuteRows<T>({solved, m, 1}, s.order, true, x, n, m);
+  if (s.adjoint) return permuteRows<T>({solved, m, 1}, s.order, true, x, n, m);
+  if (!inverse) return;
+  parallelFor(n, grainOf(n), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> row(static_cast<std::size_t>(n));
+    for (T* to = x + begin * n; to != x + end * n; to += n) {
+      std::copy_n(to, n, row.data());
+      for (std::int64_t j = 0; j < n; ++j) to[s.order[j]] = row[static_cast<std::size_t>(j)];
+    }
+  });
 }
 
 /// The same of small ones side by side, x after x.

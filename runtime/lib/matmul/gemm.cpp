@@ -268,6 +268,13 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matr
   floatGemm(m, n, k, a, b, c);
 }
 
+template <class T>
+void addGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, std::int64_t ldc) {
+  tiledGemm<T>({.m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .ldc = ldc, .add = true});
+}
+template void addGemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, Matrix<float>, float*, std::int64_t);
+template void addGemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double>, Matrix<double>, double*, std::int64_t);
+
 std::int64_t pieceLength(std::int64_t m, std::int64_t n, std::int64_t k) {
   if (m * n > kSplitResult || k < kCutSum || m * n * k < kSplitWork) return k;
   return std::max(kPieceLength, ceilDiv(ceilDiv(k, kMaxPieces), kBlockK) * kBlockK);

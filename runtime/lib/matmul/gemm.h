@@ -25,6 +25,9 @@ struct Matrix {
 /// c[M, N] = a[M, K] b[K, N], c dense row-major, all sizes at least 1. Uses the pool (serial inside a tile of it).
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c);
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matrix<double> b, double* c);
+/// c[M, N] += a[M, K] b[K, N], rows of c ldc apart: each block's sum is added to c in order.
+template <class T>
+void addGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, std::int64_t ldc);
 /// Are products of bfloat16 of this size in groups (gemm_groups.h)? Others are those of the float32 values.
 bool isInGroups(std::int64_t m, std::int64_t n, std::int64_t k);
 /// Such a product, in float32 if `wide`, else rounded once.

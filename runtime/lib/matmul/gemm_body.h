@@ -458,7 +458,7 @@ constexpr std::int64_t kDirectRows = 2 * V::kRows;
 template <class V, class T = typename V::Scalar>
 [[gnu::noinline]] void productTo(const GemmTile<T>& t, std::int64_t down, std::int64_t beside, std::int64_t from,
                                  T* scratch) {
-  const auto& [m, n, k, a, b, c, ldc, panels, panelColumns, firstColumn] = t;
+  const auto& [m, n, k, a, b, c, ldc, panels, panelColumns, firstColumn, add] = t;
   constexpr std::int64_t width = 2 * V::kLanes;
   T* packedA = scratch;
   T* packedB = scratch + gemmRowsSize(m);
@@ -467,7 +467,7 @@ template <class V, class T = typename V::Scalar>
   const bool inColumns = direct && m > tiles * kFreeRows;
   // Whole rows that get their values once: from the last panel to the first, what is written behind a row is written
   // again.
-  const bool once = down == n && k <= kBlockK && n <= kBlockColumns;
+  const bool once = !add && down == n && k <= kBlockK && n <= kBlockColumns;
   for (std::int64_t k0 = from; k0 < k; k0 += kBlockK) {
     std::int64_t depth = std::min(kBlockK, k - k0);
     for (std::int64_t j0 = 0; j0 < n; j0 += kBlockColumns) {
@@ -499,7 +499,7 @@ template <class V, class T = typename V::Scalar>
           }
           const std::int64_t room = once ? (m - i0 - 1) * down + n - j : 0;
           blockTimesPanel<V>(rows, depth, placed, panel, {c + i0 * down + (j0 + j) * beside, down, beside, room},
-                             k0 > 0);
+                             add || k0 > 0);
         }
       }
     }
@@ -508,9 +508,9 @@ template <class V, class T = typename V::Scalar>
 
 template <class V, class T = typename V::Scalar>
 void gemmTile(const GemmTile<T>& t, T* scratch) {
-  const auto& [m, n, k, a, b, c, ldc, panels, panelColumns, firstColumn] = t;
+  const auto& [m, n, k, a, b, c, ldc, panels, panelColumns, firstColumn, add] = t;
   const Matrix<T> rowsOfB{b.data, b.columnStride, b.rowStride}, columnsOfA{a.data, a.columnStride, a.rowStride};
-  const auto few = [&](std::int64_t rows) { return panels == nullptr && rows > 1 && rows <= kVeryFew; };
+  const auto few = [&](std::int64_t rows) { return panels == nullptr && !add && rows > 1 && rows <= kVeryFew; };
   if (const std::int64_t done = few(m) && few(n) ? fewTimesFew(t) : 0; done > 0)
     return productTo<V>(t, ldc, 1, done, scratch);
   if (few(m) && b.rowStride == 1) return fewRows(m, n, k, a, b, c, ldc, 1);
@@ -518,7 +518,7 @@ void gemmTile(const GemmTile<T>& t, T* scratch) {
   // The transposed product, if that is one of few rows and what they meet lies well.
   const bool turned =
       panels == nullptr && n <= kDirectRows<V> && a.rowStride == 1 && (m > kDirectRows<V> || b.columnStride != 1);
-  if (turned) return productTo<V>({n, m, k, rowsOfB, columnsOfA, c, ldc}, 1, ldc, 0, scratch);
+  if (turned) return productTo<V>({n, m, k, rowsOfB, columnsOfA, c, ldc, nullptr, 0, 0, add}, 1, ldc, 0, scratch);
   productTo<V>(t, ldc, 1, 0, scratch);
 }
 

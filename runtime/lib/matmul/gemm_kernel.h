@@ -43,6 +43,7 @@ struct GemmTile {
   const T* panels = nullptr;
   std::int64_t panelColumns = 0;
   std::int64_t firstColumn = 0;
+  bool add = false;  // to what c has
 };
 
 /// So many rows, or columns, are few: for them panels would be written and read again.

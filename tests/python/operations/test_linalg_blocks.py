@@ -123,6 +123,28 @@ def test_systems(n):
         close(linalg.lu_solve(lu, pivots, b, adjoint=adjoint), taped.detach(), 1e-8)
 
 
+@pytest.mark.parametrize("n", [64, 65, 130, 200, 800])
+@pytest.mark.parametrize("more", [-40, 0, 90])
+def test_factors_of_several_blocks_of_columns(n, more):
+    a = matrix(n + more, n)
+    p, low, up = linalg.lu(a)
+    assert low.abs().amax() == 1
+    close(p @ low @ up, a, 1e-10)
+
+
+@pytest.mark.parametrize("n", [9, 33, 100, 129])
+@pytest.mark.parametrize("dtype", [tandem.float32, F64])
+def test_unit_matrices_have_bits_of_others(n, dtype):
+    """Solving for a unit matrix leaves out what stays zero; beside another column nothing is left out."""
+    factors = linalg.lu_factor(matrix(n, n).to(dtype))
+    unit = tandem.eye(n, dtype=dtype)
+    for adjoint in (False, True):
+        beside = linalg.lu_solve(*factors, tandem.cat([unit, unit[:, :1]], 1), adjoint=adjoint)
+        assert_same_bits(linalg.lu_solve(*factors, unit, adjoint=adjoint), beside[:, :n].contiguous())
+    negative = unit * -1
+    assert_same_bits(linalg.lu_solve(*factors, negative), -linalg.lu_solve(*factors, unit))
+
+
 def test_pivots_that_are_none():
     lu, b = tandem.eye(3), tandem.ones(3, 1)
     for wrong in (0, 4):
@@ -132,7 +154,7 @@ def test_pivots_that_are_none():
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_threads_change_no_bit(threads):
-    a, b = matrix(200, 200) + 20 * tandem.eye(200, dtype=F64), matrix(200, 70, seed=4)
+    a, b = matrix(200, 200) + 20 * tandem.eye(200, dtype=F64), matrix(200, 150, seed=4)
     spd = a @ a.mT
     before = tandem.get_num_threads()
 
