@@ -91,8 +91,8 @@ class Halves {
     }
     const SecularEquation equation = middle.solve(1, SecularEquation::Poles::Squares);
     const std::vector<std::int64_t> order = middle.sort(std::greater());
-    right.replace(middle.kept(), equation.vectors(), order);
-    if (u_ != nullptr) left.replace(middle.kept(), equation.leftVectors(), order);
+    right.replace(middle.kept(), equation.vectors().data(), order);
+    if (u_ != nullptr) left.replace(middle.kept(), equation.leftVectors().data(), order);
   }
 
   double* d_;

@@ -21,6 +21,10 @@ using VectorsOf = std::conditional_t<std::is_same_v<T, float>, Floats, Doubles>;
 
 constexpr int kGroup = 4;  // columns whose numbers are in registers together
 constexpr std::int64_t kRowsAThread = 256;
+// A symmetric matrix of so many columns has the sums of kParts parts, each of every kParts-th kPartColumns of them.
+constexpr std::int64_t kManyColumns = 640;
+constexpr std::int64_t kParts = 8;
+constexpr std::int64_t kPartColumns = 32;
 
 template <class V, class T = typename V::Scalar>
 T sumOf(typename V::Vector v) {
@@ -71,6 +75,38 @@ void combineGroup(const T* a, std::int64_t lda, std::int64_t rows, const T* fact
     for (int c = 0; c < Wide; ++c) to[i] = V::fma(factors[c], a[c * lda + i], to[i]);
 }
 
+/// What the first `Wide` columns of a symmetric matrix of n, below the diagonal, add to the sums of rows and of
+/// columns: each element is read once for both.
+template <class V, int Wide, class T = typename V::Scalar>
+void symmetricGroup(const T* a, std::int64_t lda, std::int64_t n, const T* x, T* sums) {
+  typename V::Vector scales[Wide], chains[Wide];
+  for (int c = 0; c < Wide; ++c) scales[c] = V::broadcast(x[c]), chains[c] = V::zero();
+  for (int c = 0; c < Wide; ++c) {
+    sums[c] = V::fma(a[c * lda + c], x[c], sums[c]);
+    for (int r = c + 1; r < Wide; ++r) {
+      sums[r] = V::fma(a[c * lda + r], x[c], sums[r]);
+      sums[c] = V::fma(a[c * lda + r], x[r], sums[c]);
+    }
+  }
+  std::int64_t i = Wide;
+  for (; i + V::kLanes <= n; i += V::kLanes) {
+    auto sum = V::load(sums + i);
+    const auto other = V::load(x + i);
+    for (int c = 0; c < Wide; ++c) {
+      const auto column = V::load(a + c * lda + i);
+      sum = V::fma(scales[c], column, sum);
+      chains[c] = V::fma(column, other, chains[c]);
+    }
+    V::store(sums + i, sum);
+  }
+  for (int c = 0; c < Wide; ++c) sums[c] += sumOf<V>(chains[c]);
+  for (; i < n; ++i)
+    for (int c = 0; c < Wide; ++c) {
+      sums[i] = V::fma(x[c], a[c * lda + i], sums[i]);
+      sums[c] = V::fma(a[c * lda + i], x[i], sums[c]);
+    }
+}
+
 }  // namespace
 
 template <class T>
@@ -102,6 +138,25 @@ void combine(const T* a, std::int64_t lda, std::int64_t rows, std::int64_t colum
 }
 
 template <class T>
+void projectSymmetric(const T* a, std::int64_t lda, std::int64_t n, std::int64_t first, const T* x, T* sums) {
+  using V = VectorsOf<T>;
+  const std::int64_t parts = n >= kManyColumns ? kParts : 1;
+  const Scratch<T> others((parts - 1) * n);
+  parallelTiles(parts, [&](std::int64_t part) {
+    T* to = part == 0 ? sums : others.data() + (part - 1) * n;
+    std::fill_n(to, n, T());
+    for (std::int64_t j = 0; j < n; j += kGroup) {
+      if ((first + j) / kPartColumns % parts != part) continue;
+      if (j + kGroup <= n)
+        symmetricGroup<V, kGroup>(a + j * (lda + 1), lda, n - j, x + j, to + j);
+      else
+        for (std::int64_t c = j; c < n; ++c) symmetricGroup<V, 1>(a + c * (lda + 1), lda, n - c, x + c, to + c);
+    }
+  });
+  for (std::int64_t part = 1; part < parts; ++part) addScaled(T(1), others.data() + (part - 1) * n, sums, n);
+}
+
+template <class T>
 void addScaled(T factor, const T* from, T* to, std::int64_t n) {
   combineGroup<VectorsOf<T>, 1>(from, 0, n, &factor, to);
 }
@@ -125,10 +180,12 @@ T largestOf(const T* x, std::int64_t n) {
 
 template void project(const float*, std::int64_t, std::int64_t, std::int64_t, const float*, float*);
 template void combine(const float*, std::int64_t, std::int64_t, std::int64_t, const float*, float*);
+template void projectSymmetric(const float*, std::int64_t, std::int64_t, std::int64_t, const float*, float*);
 template void addScaled(float, const float*, float*, std::int64_t);
 template float largestOf(const float*, std::int64_t);
 template void project(const double*, std::int64_t, std::int64_t, std::int64_t, const double*, double*);
 template void combine(const double*, std::int64_t, std::int64_t, std::int64_t, const double*, double*);
+template void projectSymmetric(const double*, std::int64_t, std::int64_t, std::int64_t, const double*, double*);
 template void addScaled(double, const double*, double*, std::int64_t);
 template double largestOf(const double*, std::int64_t);
 

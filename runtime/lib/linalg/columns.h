@@ -15,6 +15,10 @@ void project(const T* a, std::int64_t lda, std::int64_t rows, std::int64_t colum
 /// to[i] += sum_j a[i + j * lda] factors[j], in the order of j. Uses the pool.
 template <class T>
 void combine(const T* a, std::int64_t lda, std::int64_t rows, std::int64_t columns, const T* factors, T* to);
+/// sums[i] = sum_j a[i, j] x[j] of a symmetric matrix of n columns, of which what is above the diagonal is not read.
+/// Its first column is column `first` of a larger one: a thread meets the same columns of that again. Uses the pool.
+template <class T>
+void projectSymmetric(const T* a, std::int64_t lda, std::int64_t n, std::int64_t first, const T* x, T* sums);
 /// to[i] += factor * from[i]
 template <class T>
 void addScaled(T factor, const T* from, T* to, std::int64_t n);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/device/thread_pool.h"
 #include "runtime/lib/linalg/blocks.h"
 #include "runtime/lib/linalg/columns.h"
 #include "runtime/lib/linalg/reflectors.h"
@@ -13,6 +14,8 @@ namespace {
 
 /// Columns whose reflectors are found together.
 constexpr std::int64_t kBlock = 32;
+/// Columns of a symmetric matrix that lose together what is on and below the diagonal.
+constexpr std::int64_t kStrip = 96;
 
 /// Some columns of a matrix, those from `first` on, seen from a row.
 template <class T>
@@ -55,18 +58,22 @@ void copyBeside(const Panel<T>& a, const Panel<T>& b, std::int64_t row, std::int
     for (std::int64_t j = 0; j < columns; ++j, to += rows) std::copy_n(p->from(row) + j * p->of->rows, rows, to);
 }
 
-/// The rows and columns of a from `last` on lose v y^T + x u^T.
+/// The rows and columns of a from `last` on lose v y^T + x u^T. If `lower`, what lies above the diagonal is not needed.
 template <class T>
 void takePanels(ColumnMatrix<T>& a, std::int64_t last, const Panel<T>& v, const Panel<T>& y, const Panel<T>& x,
-                const Panel<T>& u, std::int64_t columns) {
+                const Panel<T>& u, std::int64_t columns, bool lower) {
   const std::int64_t rows = a.rows - last;
   const std::int64_t across = a.columns - last;
   if (across == 0) return;
   Scratch<T> left(2 * columns * across), right(2 * columns * rows);
   copyBeside(y, u, last, columns, left.data());
   copyBeside(v, x, last, columns, right.data());
-  subtractProduct<T>(across, rows, 2 * columns, {left.data(), 1, across}, {right.data(), rows, 1}, a.at(last, last),
-                     a.rows);
+  const std::int64_t width = lower ? kStrip : across;
+  parallelTiles(ceilDiv(across, width), [&](std::int64_t i) {
+    const std::int64_t from = i * width, row = lower ? from : 0;
+    subtractProduct<T>(std::min(width, across - from), rows - row, 2 * columns, {left.data() + from, 1, across},
+                       {right.data() + row, rows, 1}, a.at(last + row, last + from), a.rows);
+  });
 }
 
 template <class T>
@@ -88,7 +95,7 @@ class Bidiagonalizer {
         if (i + 1 < n_) row(i, i - first);
       }
       const Panel<T> v{&a_, first}, u{&u_, first}, x{&x_, 0}, y{&y_, 0};
-      takePanels(a_, last, v, y, x, u, last - first);
+      takePanels(a_, last, v, y, x, u, last - first, false);
     }
     b_.left.vectors = std::move(a_);
     b_.right.vectors = std::move(u_);
@@ -153,7 +160,7 @@ class Tridiagonalizer {
       const std::int64_t last = std::min(first + kBlock, n_);
       for (std::int64_t i = first; i < last; ++i) column(i, i - first);
       const Panel<T> v{&a_, first}, w{&w_, 0};
-      takePanels(a_, last, v, w, w, v, last - first);
+      takePanels(a_, last, v, w, w, v, last - first, true);
     }
     t_.q.vectors = std::move(a_);
     t_.q.shift = 1;
@@ -175,7 +182,7 @@ class Tridiagonalizer {
     t_.beside[asSize(i)] = static_cast<double>(own[0]);
     own[0] = 1;
     T* to = w_.at(i + 1, k);
-    project(a_.at(i + 1, i + 1), n_, rows, rows, own, to);
+    projectSymmetric(a_.at(i + 1, i + 1), n_, rows, i + 1, own, to);
     takeProduct(v, w, i + 1, i + 1, k, own, to);
     takeProduct(w, v, i + 1, i + 1, k, own, to);
     scaled(tau, to, rows);

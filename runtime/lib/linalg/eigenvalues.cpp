@@ -13,9 +13,11 @@ namespace {
 /// Both triangles of what one says.
 template <class T>
 ColumnMatrix<T> symmetricOf(const T* rows, std::int64_t n, bool upper) {
-  ColumnMatrix<T> made(n, n);
-  for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t j = 0; j <= i; ++j) *made.at(i, j) = *made.at(j, i) = upper ? rows[j * n + i] : rows[i * n + j];
+  auto made = ColumnMatrix<T>::ofRows(rows, n, n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t from = upper ? i : 0, count = upper ? n - i : i + 1;
+    std::copy_n(rows + i * n + from, count, made.at(from, i));
+  }
   return made;
 }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
+#include "runtime/device/thread_pool.h"
 #include "runtime/lib/linalg/blocks.h"
 #include "runtime/lib/linalg/columns.h"
 #include "runtime/lib/matmul/gemm.h"
@@ -14,6 +16,8 @@ namespace {
 
 /// Reflectors that act as one product.
 constexpr std::int64_t kBlock = 32;
+/// Columns that reflectors act on one after the other; not as threads have it, because of the order of sums.
+constexpr std::int64_t kTogether = 128;
 /// Matrices of at most so many columns have reflectors act one by one.
 constexpr std::int64_t kFewColumns = 16;
 
@@ -127,18 +131,30 @@ void applyReflectors(const Reflectors<T>& h, Reflect kind, ColumnMatrix<T>& c, b
   const std::int64_t size = c.columns <= kFewColumns ? 1 : kBlock;
   std::vector<T> sums(asSize(size == 1 ? c.columns : 0));
   const std::int64_t blocks = (count + size - 1) / size;
-  for (std::int64_t k = 0; k < blocks; ++k) {
-    const std::int64_t first = (kind == Reflect::Plain ? blocks - 1 - k : k) * size;
-    const std::int64_t row = first + h.shift;
-    // Columns of the unit matrix before this row have nothing below it.
-    const std::int64_t column = ofUnit ? std::min(row, c.columns) : 0;
-    if (size == 1)
+  const auto numberOf = [&](std::int64_t k) { return kind == Reflect::Plain ? blocks - 1 - k : k; };
+  if (size == 1) {
+    for (std::int64_t k = 0; k < blocks; ++k) {
+      const std::int64_t first = numberOf(k), row = first + h.shift;
+      // Columns of the unit matrix before this row have nothing below it.
+      const std::int64_t column = ofUnit ? std::min(row, c.columns) : 0;
       reflect(h.vectors.at(row, first), h.tau[asSize(first)], c.at(row, column), c.rows, c.rows - row,
               c.columns - column, sums.data());
-    else
-      Block<T>(h.vectors, h.tau.data(), first, h.shift, std::min(size, count - first))
-          .apply(kind, c.at(row, column), c.rows, c.columns - column);
+    }
+    return;
   }
+  std::vector<std::optional<Block<T>>> made(asSize(blocks));
+  parallelTiles(blocks, [&](std::int64_t k) {
+    made[asSize(k)].emplace(h.vectors, h.tau.data(), k * size, h.shift, std::min(size, count - k * size));
+  });
+  // Columns do not depend on each other. A thread takes some of them through all blocks.
+  parallelTiles(ceilDiv(c.columns, kTogether), [&](std::int64_t i) {
+    const std::int64_t end = std::min(c.columns, (i + 1) * kTogether);
+    for (std::int64_t k = 0; k < blocks; ++k) {
+      const std::int64_t row = numberOf(k) * size + h.shift;
+      const std::int64_t column = std::max(i * kTogether, ofUnit ? std::min(row, end) : 0);
+      made[asSize(numberOf(k))]->apply(kind, c.at(row, column), c.rows, end - column);
+    }
+  });
 }
 
 template <class T>

@@ -37,17 +37,17 @@ std::pair<double, double> sumsOver(std::int64_t count, const double* d, const do
     std::memcpy(&square, squares + j, sizeof square);
     gap = Squared ? (gap - origin) * (gap + origin) - x : (gap - origin) - x;
     std::memcpy(gaps + j, &gap, sizeof gap);
-    const Lanes term = square / gap;
+    const Lanes inverse = 1 / gap, term = square * inverse;
     sums += term;
-    slopes += term / gap;
+    slopes += term * inverse;
   }
   double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
   double slope = (slopes[0] + slopes[2]) + (slopes[1] + slopes[3]);
   for (; j < count; ++j) {
     gaps[j] = Squared ? (d[j] - origin) * (d[j] + origin) - x : (d[j] - origin) - x;
-    const double term = squares[j] / gaps[j];
+    const double inverse = 1 / gaps[j], term = squares[j] * inverse;
     sum += term;
-    slope += term / gaps[j];
+    slope += term * inverse;
   }
   return {sum, slope};
 }
@@ -56,7 +56,7 @@ std::pair<double, double> sumsOver(std::int64_t count, const double* d, const do
 
 SecularEquation::SecularEquation(std::vector<double> d, std::vector<double> z, double rho, Poles poles)
     : size_(std::ssize(d)), poles_(poles), d_(std::move(d)), z_(std::move(z)), squares_(z_.size()), zeros_(z_.size()),
-      gaps_(z_.size() * z_.size()) {
+      gaps_(size_ * size_) {
   std::ranges::transform(z_, squares_.begin(), [&](double v) { return rho * v * v; });
   parallelFor(size_, grainOf(size_ * 32), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) solve(i);
@@ -139,19 +139,22 @@ void SecularEquation::solve(std::int64_t i) {
 
 // With the z of which the zeros that were found are exact, vectors are orthogonal (Gu, Eisenstat): z_j^2 is the product
 // of (zero_i - d_j) over that of (d_i - d_j), but for a factor that all have.
-std::vector<double> SecularEquation::unitRows(bool left) const {
+Scratch<double> SecularEquation::unitRows(bool left) const {
   const auto n = static_cast<std::size_t>(size_);
   std::vector<double> z(n, 1);
-  for (std::size_t i = 0; i < n; ++i) {
-    const double* gap = gaps_.data() + i * n;
-    for (std::size_t j = 0; j < i; ++j) z[j] *= gap[j] / apart(j, i);
-    z[i] *= gap[i];
-    for (std::size_t j = i + 1; j < n; ++j) z[j] *= gap[j] / apart(j, i);
-  }
+  parallelFor(size_, grainOf(size_ * 4), [&](std::int64_t begin, std::int64_t end) {
+    const auto from = static_cast<std::size_t>(begin), to = static_cast<std::size_t>(end);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double* gap = gaps_.data() + i * n;
+      for (std::size_t j = from; j < std::min(i, to); ++j) z[j] *= gap[j] / apart(j, i);
+      if (from <= i && i < to) z[i] *= gap[i];
+      for (std::size_t j = std::max(i + 1, from); j < to; ++j) z[j] *= gap[j] / apart(j, i);
+    }
+  });
   for (std::size_t j = 0; j < n; ++j) z[j] = std::copysign(std::sqrt(std::abs(z[j])), z_[j]);
   if (left)
     for (std::size_t j = 0; j < n; ++j) z[j] *= d_[j];
-  std::vector<double> rows(n * n);
+  Scratch<double> rows(size_ * size_);
   parallelFor(size_, grainOf(size_ * 4), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const double* gap = gaps_.data() + i * size_;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/lib/strided.h"
+
 namespace tandem::lib {
 
 /// The zeros of 1 + rho sum_j z_j^2 / (d_j - x), where d ascends strictly, rho > 0 and no z_j is 0. Zero i lies between
@@ -18,9 +20,9 @@ class SecularEquation {
   [[nodiscard]] double zero(std::int64_t i) const { return zeros_[static_cast<std::size_t>(i)]; }
   /// The unit eigenvectors of diag(d) + rho z z^T: vector i is row i. Of squares, with rho = 1, they are the right
   /// singular vectors of diag(d) whose first row is z.
-  [[nodiscard]] std::vector<double> vectors() const { return unitRows(false); }
+  [[nodiscard]] Scratch<double> vectors() const { return unitRows(false); }
   /// Of squares with d_0 = 0: the left singular vectors of that matrix.
-  [[nodiscard]] std::vector<double> leftVectors() const { return unitRows(true); }
+  [[nodiscard]] Scratch<double> leftVectors() const { return unitRows(true); }
 
  private:
   /// The function without its 1, over the poles up to the first one of an interval and over those above.
@@ -41,14 +43,14 @@ class SecularEquation {
   [[nodiscard]] double apart(std::size_t j, std::size_t i) const {
     return poles_ == Poles::Squares ? (d_[j] - d_[i]) * (d_[j] + d_[i]) : d_[j] - d_[i];
   }
-  [[nodiscard]] std::vector<double> unitRows(bool left) const;
+  [[nodiscard]] Scratch<double> unitRows(bool left) const;
   [[nodiscard]] double* gaps(std::int64_t i) { return gaps_.data() + i * size_; }
 
   std::int64_t size_;
   Poles poles_;
   std::vector<double> d_, z_, squares_;  // squares: rho z^2
   std::vector<double> zeros_;
-  std::vector<double> gaps_;  // row i: pole j minus zero i, accurate however near they are
+  Scratch<double> gaps_;  // row i: pole j minus zero i, accurate however near they are
 };
 
 }  // namespace tandem::lib

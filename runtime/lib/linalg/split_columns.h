@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "runtime/device/thread_pool.h"
 #include "runtime/lib/linalg/columns.h"
 #include "runtime/lib/matmul/gemm.h"
 #include "runtime/lib/strided.h"
@@ -47,30 +48,30 @@ class SplitColumns {
 
   /// Column kept[i] becomes the sum of the columns kept[k] times mix[i * kept.size() + k], then the first of all
   /// columns are put into another order: what was at order[j] comes to j.
-  void replace(const std::vector<std::int64_t>& kept, const std::vector<double>& mix,
-               const std::vector<std::int64_t>& order) {
-    const std::vector<T> mixed = mixedColumns(kept, mix);
+  void replace(const std::vector<std::int64_t>& kept, const double* mix, const std::vector<std::int64_t>& order) {
+    const Scratch<T> mixed = mixedColumns(kept, mix);
     // Each place has the column that comes there, or if negative one of the mixed.
     std::vector<std::int64_t> sources(asSize(sizes_.columns));
     std::iota(sources.begin(), sources.end(), 0);
     for (std::size_t i = 0; i < kept.size(); ++i) sources[asSize(kept[i])] = -1 - static_cast<std::int64_t>(i);
-    std::vector<T> row(order.size());
-    for (std::int64_t i = 0; i < sizes_.rows; ++i) {
-      const T* others = mixed.data() + i * std::ssize(kept);
-      for (std::size_t j = 0; j < order.size(); ++j) {
-        const std::int64_t from = sources[asSize(order[j])];
-        row[j] = from < 0 ? others[-1 - from] : at(i, from);
+    parallelFor(sizes_.rows, grainOf(sizes_.columns), [&](std::int64_t begin, std::int64_t end) {
+      std::vector<T> row(order.size());
+      for (std::int64_t i = begin; i < end; ++i) {
+        const T* others = mixed.data() + i * std::ssize(kept);
+        for (std::size_t j = 0; j < order.size(); ++j) {
+          const std::int64_t from = sources[asSize(order[j])];
+          row[j] = from < 0 ? others[-1 - from] : at(i, from);
+        }
+        std::ranges::copy(row, q_ + i * ldq_);
       }
-      std::ranges::copy(row, q_ + i * ldq_);
-    }
+    });
   }
 
  private:
   [[nodiscard]] T& at(std::int64_t i, std::int64_t j) const { return q_[i * ldq_ + j]; }
 
-  [[nodiscard]] std::vector<T> mixedColumns(const std::vector<std::int64_t>& kept,
-                                            const std::vector<double>& mix) const {
-    std::vector<T> mixed(asSize(sizes_.rows) * kept.size());
+  [[nodiscard]] Scratch<T> mixedColumns(const std::vector<std::int64_t>& kept, const double* mix) const {
+    Scratch<T> mixed(sizes_.rows * std::ssize(kept));
     mixRows(0, sizes_.upperRows, top_, kept, mix, mixed.data());
     mixRows(sizes_.upperRows, sizes_.rows - sizes_.upperRows, bottom_, kept, mix,
             mixed.data() + sizes_.upperRows * std::ssize(kept));
@@ -78,20 +79,24 @@ class SplitColumns {
   }
   /// Of some rows, in which only the columns of `part` are not 0.
   void mixRows(std::int64_t first, std::int64_t rows, const std::vector<char>& part,
-               const std::vector<std::int64_t>& kept, const std::vector<double>& mix, T* to) const {
+               const std::vector<std::int64_t>& kept, const double* mix, T* to) const {
     const std::int64_t k = std::ssize(kept);
     std::vector<std::int64_t> which;
     for (std::int64_t i = 0; i < k; ++i)
       if (part[asSize(kept[asSize(i)])]) which.push_back(i);
     const std::int64_t depth = std::ssize(which);
-    if (depth == 0 || rows == 0) return;
+    if (depth == 0 || rows == 0) {
+      std::fill_n(to, rows * k, T());
+      return;
+    }
     Scratch<T> left(rows * depth);
     Scratch<T> right(k * depth);
-    for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t p = 0; p < depth; ++p) left[i * depth + p] = at(first + i, kept[asSize(which[asSize(p)])]);
-    for (std::int64_t i = 0; i < k; ++i)
-      for (std::int64_t p = 0; p < depth; ++p)
-        right[i * depth + p] = static_cast<T>(mix[asSize(i * k + which[asSize(p)])]);
+    parallelFor(std::max(rows, k), grainOf(2 * depth), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < std::min(end, rows); ++i)
+        for (std::int64_t p = 0; p < depth; ++p) left[i * depth + p] = at(first + i, kept[asSize(which[asSize(p)])]);
+      for (std::int64_t i = begin; i < std::min(end, k); ++i)
+        for (std::int64_t p = 0; p < depth; ++p) right[i * depth + p] = static_cast<T>(mix[i * k + which[asSize(p)]]);
+    });
     gemm(rows, k, depth, Matrix<T>{left.data(), depth, 1}, Matrix<T>{right.data(), 1, depth}, to);
   }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/device/thread_pool.h"
 #include "runtime/lib/linalg/middle.h"
 #include "runtime/lib/linalg/split_columns.h"
 
@@ -25,10 +26,10 @@ void merge(double* d, std::vector<double> z, double rho, SplitColumns<T> columns
     if (rho * std::abs(middle.z(j)) * std::sqrt(2.0) <= tolerated) continue;
     middle.keep(j, tolerated, 0, turn);
   }
-  std::vector<double> vectors;
-  if (!middle.kept().empty()) vectors = middle.solve(rho, SecularEquation::Poles::Plain).vectors();
+  const Scratch<double> vectors =
+      middle.kept().empty() ? Scratch<double>(0) : middle.solve(rho, SecularEquation::Poles::Plain).vectors();
   const std::vector<std::int64_t> order = middle.sort(std::less());
-  columns.replace(middle.kept(), vectors, order);
+  columns.replace(middle.kept(), vectors.data(), order);
 }
 
 template <class T>
@@ -36,23 +37,60 @@ class Halves {
  public:
   Halves(double* d, const double* beside, HalvedVectors<T> q) : d_(d), beside_(beside), q_(q) {}
 
-  /// The rows [at, at + n).
+  /// The rows [at, at + n). Parts that are as many as the threads, or more, are each solved by one of them.
   bool solve(std::int64_t at, std::int64_t n) {
-    if (n <= kSmallTridiagonal) return solveSmall(at, n);
+    std::vector<Part> parts = {{at, n}}, wholes;
+    for (std::int64_t most = n; most > kSmallTridiagonal && std::ssize(parts) < numThreads();) {
+      std::vector<Part> halves;
+      for (const Part& p : parts) {
+        if (p.n <= kSmallTridiagonal) {
+          halves.push_back(p);
+          continue;
+        }
+        wholes.push_back(p);
+        halves.push_back({p.at, separate(p)});
+        halves.push_back({p.at + p.n / 2, p.n - p.n / 2});
+      }
+      parts = std::move(halves);
+      most -= most / 2;
+    }
+    std::vector<char> solved(parts.size());
+    parallelTiles(std::ssize(parts), [&](std::int64_t i) { solved[asSize(i)] = solvePart(parts[asSize(i)]); });
+    if (std::ranges::count(solved, 0) > 0) return false;
+    for (; !wholes.empty(); wholes.pop_back()) join(wholes.back());
+    return true;
+  }
+
+ private:
+  struct Part {
+    std::int64_t at, n;
+  };
+
+  bool solvePart(const Part& p) {
+    if (p.n <= kSmallTridiagonal) return solveSmall(p.at, p.n);
+    const std::int64_t upper = separate(p);
+    if (!solvePart({p.at, upper}) || !solvePart({p.at + upper, p.n - upper})) return false;
+    join(p);
+    return true;
+  }
+  /// Takes what the halves have between them from the diagonal; returns the rows of the first.
+  std::int64_t separate(const Part& p) {
+    const std::int64_t upper = p.n / 2;
+    const double between = std::abs(beside_[p.at + upper - 1]);
+    d_[p.at + upper - 1] -= between;
+    d_[p.at + upper] -= between;
+    return upper;
+  }
+  void join(const Part& p) {
+    const auto [at, n] = p;
     const std::int64_t upper = n / 2;
     const double between = beside_[at + upper - 1];
-    d_[at + upper - 1] -= std::abs(between);
-    d_[at + upper] -= std::abs(between);
-    if (!solve(at, upper) || !solve(at + upper, n - upper)) return false;
     const T* last = q_.lastOfUpper(at, upper);
     const T* first = q_.firstOfLower(at, upper);
     std::vector<double> z(asSize(n));
     for (std::int64_t j = 0; j < n; ++j) z[asSize(j)] = j < upper ? last[j] : std::copysign(1.0, between) * first[j];
     merge<T>(d_ + at, std::move(z), std::abs(between), q_.joined(at, n, upper));
-    return true;
   }
-
- private:
   bool solveSmall(std::int64_t at, std::int64_t n) {
     std::vector<double> beside(beside_ + at, beside_ + at + n - 1);
     std::vector<double> vectors = q_.unit(n);

@@ -155,13 +155,13 @@ def test_pivots_that_are_none():
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_threads_change_no_bit(threads):
     a, b = matrix(200, 200) + 20 * tandem.eye(200, dtype=F64), matrix(200, 150, seed=4)
-    spd = a @ a.mT
+    spd, many = a @ a.mT, matrix(700, 700, seed=5)
     before = tandem.get_num_threads()
 
     def run() -> list[tandem.Tensor]:
         return [
             linalg.solve_triangular(a, b, upper=True), linalg.cholesky(spd), linalg.lu_factor(a).LU, linalg.inv(a),
-            linalg.eigh(spd).eigenvectors, tandem.matrix_exp(a / 40), linalg.qr(a).Q, linalg.lstsq(a, b).solution,
+            linalg.eigh(spd).eigenvectors, linalg.eigh(many).eigenvectors, tandem.matrix_exp(a / 40), linalg.qr(a).Q, linalg.lstsq(a, b).solution,
         ]  # fmt: skip
 
     tandem.set_num_threads(1)
