@@ -2,6 +2,7 @@
 // Frobenius norm, or less. Otherwise its singular values decide.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "runtime/lib/linalg/batch.h"
 #include "runtime/lib/linalg/blocks.h"
@@ -10,11 +11,19 @@
 namespace tandem::lib {
 namespace {
 
+/// In some sums side by side: one addition need not wait for the one before.
 template <class T>
-T norm(const std::vector<T>& x) {
-  double squares = 0;
-  for (const T value : x) squares += static_cast<double>(value) * static_cast<double>(value);
-  return static_cast<T>(std::sqrt(squares));
+T norm(const ColumnMatrix<T>& x) {
+  constexpr std::size_t count = 8;
+  double sums[count] = {};
+  std::size_t i = 0;
+  for (; i + count <= x.elements.size(); i += count)
+    for (std::size_t k = 0; k < count; ++k) {
+      const auto value = static_cast<double>(x.elements[i + k]);
+      sums[k] += value * value;
+    }
+  for (; i < x.elements.size(); ++i) sums[0] += static_cast<double>(x.elements[i]) * static_cast<double>(x.elements[i]);
+  return static_cast<T>(std::sqrt(std::accumulate(sums, sums + count, 0.0)));
 }
 
 template <class T>
@@ -52,8 +61,8 @@ class LeastSquares {
     const std::int64_t k = triangle.columns;
     auto inverse = ColumnMatrix<T>::unit(k, k);
     solveTriangular<T>({triangle.at(0, 0), 1, k}, k, {.upper = true, .ofUnit = true}, inverse.elements.data(), k, k);
-    const T size = norm(triangle.elements);
-    const T condition = size * norm(inverse.elements);
+    const T size = norm(triangle);
+    const T condition = size * norm(inverse);
     if (!(rcond_ >= 0 && condition > 0)) return false;  // nor where it is NaN
     // |R| is up to sqrt(k) times the largest value. Of (R^T R)^2, whose values are fourth powers, that is less.
     if (condition * rcond_ < 1) return true;
@@ -64,7 +73,7 @@ class LeastSquares {
       gemm(k, k, k, Matrix<T>{triangle.at(0, 0), k, 1}, Matrix<T>{triangle.at(0, 0), 1, k}, product.at(0, 0));
       triangle = std::move(product);
       constexpr T rounding = 1.01;
-      const T largest = rounding * std::pow(norm(triangle.elements), T(1) / static_cast<T>(power));
+      const T largest = rounding * std::pow(norm(triangle), T(1) / static_cast<T>(power));
       if (condition * largest * rcond_ < 1) return true;
     }
     return false;

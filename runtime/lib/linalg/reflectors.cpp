@@ -162,16 +162,27 @@ Reflectors<T> factorQr(ColumnMatrix<T> a) {
   const std::int64_t count = std::min(a.rows, a.columns);
   Reflectors<T> h{std::move(a), std::vector<T>(asSize(count)), 0};
   ColumnMatrix<T>& m = h.vectors;
-  T sums[kBlock];
-  for (std::int64_t first = 0; first < count; first += kBlock) {
+  std::optional<Block<T>> blocks[2];  // in turn
+  const auto factor = [&](std::int64_t first) {
     const std::int64_t last = std::min(first + kBlock, count);
+    T sums[kBlock];
     for (std::int64_t j = first; j < last; ++j) {
       h.tau[asSize(j)] = makeReflector(m.at(j, j), m.rows - j);
       reflect(m.at(j, j), h.tau[asSize(j)], m.at(j, j + 1), m.rows, m.rows - j, last - j - 1, sums);
     }
-    if (last < m.columns)
-      Block<T>(m, h.tau.data(), first, 0, last - first)
-          .apply(Reflect::Transposed, m.at(first, last), m.rows, m.columns - last);
+    if (last < m.columns) blocks[first / kBlock % 2].emplace(m, h.tau.data(), first, 0, last - first);
+  };
+  if (count > 0) factor(0);
+  // The next columns come first, and are factored while other threads go on.
+  for (std::int64_t first = 0; first < count; first += kBlock) {
+    const std::int64_t last = std::min(first + kBlock, count), behind = std::min(last + kBlock, m.columns);
+    if (last == m.columns) break;
+    parallelTiles(1 + ceilDiv(m.columns - behind, kTogether), [&](std::int64_t i) {
+      const std::int64_t from = i == 0 ? last : behind + (i - 1) * kTogether;
+      const std::int64_t end = i == 0 ? behind : std::min(from + kTogether, m.columns);
+      blocks[first / kBlock % 2]->apply(Reflect::Transposed, m.at(first, from), m.rows, end - from);
+      if (i == 0 && last < count) factor(last);
+    });
   }
   return h;
 }

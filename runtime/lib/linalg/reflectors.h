@@ -13,6 +13,15 @@
 
 namespace tandem::lib {
 
+/// Memory for vectors that is kept for the next one: a large one of the system's is made of pages afresh each time.
+template <class T>
+struct KeptMemory {
+  using value_type = T;
+  static T* allocate(std::size_t n) { return static_cast<T*>(tandem::allocate(n * sizeof(T))); }
+  static void deallocate(T* p, std::size_t n) noexcept { tandem::deallocate(p, n * sizeof(T)); }
+  bool operator==(const KeptMemory&) const = default;
+};
+
 template <class T>
 struct ColumnMatrix {
   ColumnMatrix() = default;
@@ -42,7 +51,7 @@ struct ColumnMatrix {
   }
 
   std::int64_t rows = 0, columns = 0;
-  std::vector<T> elements;
+  std::vector<T, KeptMemory<T>> elements;
 };
 
 /// Divides by the size of the largest element, so that no product leaves the range, and returns it; of zeros 1.

@@ -161,7 +161,8 @@ def test_threads_change_no_bit(threads):
     def run() -> list[tandem.Tensor]:
         return [
             linalg.solve_triangular(a, b, upper=True), linalg.cholesky(spd), linalg.lu_factor(a).LU, linalg.inv(a),
-            linalg.eigh(spd).eigenvectors, linalg.eigh(many).eigenvectors, tandem.matrix_exp(a / 40), linalg.qr(a).Q, linalg.lstsq(a, b).solution,
+            linalg.eigh(spd).eigenvectors, linalg.eigh(many).eigenvectors, tandem.matrix_exp(a / 40), linalg.qr(a).Q,
+            linalg.lstsq(a, b).solution,
         ]  # fmt: skip
 
     tandem.set_num_threads(1)
