@@ -20,9 +20,8 @@ namespace {
 template <class T>
 using VectorsOf = std::conditional_t<std::is_same_v<T, float>, Floats, Doubles>;
 
-constexpr int kGroup = 4;                 // rows of a triangle whose sums are in registers together
-constexpr std::int64_t kColumnRows = 64;  // rows of a single column that are solved at once
-constexpr std::int64_t kStrip = 32;       // columns of a system that a thread solves at least
+constexpr int kGroup = 4;            // rows of a triangle whose sums are in registers together
+constexpr std::int64_t kStrip = 32;  // columns of a system that a thread solves at least
 
 /// A lower triangle in the cache: rows kTriangle apart, rows of the unit matrix up to a whole group.
 template <class T>
@@ -125,15 +124,15 @@ void solvePart(const PackedTriangle<T>& a, std::int64_t n, TriangleKind kind, T*
 /// has the sum that `solveStrip` gives it.
 template <class T>
 void solveColumn(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x) {
-  T packed[kColumnRows * kColumnRows];
+  T packed[kTriangle * kTriangle];
   const bool dense = a.rowStride == 1;
   const T* columns = dense ? a.data : packed;
-  const std::int64_t apart = dense ? a.columnStride : kColumnRows;
+  const std::int64_t apart = dense ? a.columnStride : kTriangle;
   if (!dense && a.columnStride == 1)
-    transposeMatrix(a.data, a.rowStride, packed, kColumnRows, n, n, floatingDType<T>());
+    transposeMatrix(a.data, a.rowStride, packed, kTriangle, n, n, floatingDType<T>());
   else if (!dense)
     for (std::int64_t k = 0; k < n; ++k)
-      for (std::int64_t i = 0; i < n; ++i) packed[k * kColumnRows + i] = a.data[i * a.rowStride + k * a.columnStride];
+      for (std::int64_t i = 0; i < n; ++i) packed[k * kTriangle + i] = a.data[i * a.rowStride + k * a.columnStride];
   for (std::int64_t step = 0; step < n; ++step) {
     const std::int64_t k = kind.upper ? n - 1 - step : step;
     const T* column = columns + k * apart;
@@ -220,9 +219,9 @@ void solveTriangular(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x
     });
     return;
   }
-  T less[kColumnRows];
-  for (std::int64_t done = 0; done < n; done += kColumnRows) {
-    const std::int64_t rows = std::min(kColumnRows, n - done);
+  T less[kTriangle];
+  for (std::int64_t done = 0; done < n; done += kTriangle) {
+    const std::int64_t rows = std::min(kTriangle, n - done);
     const std::int64_t at = kind.upper ? n - done - rows : done;
     const std::int64_t solved = kind.upper ? at + rows : 0;  // the first of the rows that are solved
     if (done > 0) {

@@ -13,7 +13,7 @@
 namespace tandem::lib {
 
 /// Rows that are solved at once.
-inline constexpr std::int64_t kTriangle = 32;
+inline constexpr std::int64_t kTriangle = 64;
 
 struct TriangleKind {
   bool upper = false;
