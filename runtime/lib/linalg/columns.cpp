@@ -80,12 +80,13 @@ void combineGroup(const T* a, std::int64_t lda, std::int64_t rows, const T* fact
 template <class V, int Wide, class T = typename V::Scalar>
 void symmetricGroup(const T* a, std::int64_t lda, std::int64_t n, const T* x, T* sums) {
   typename V::Vector scales[Wide], chains[Wide];
-  for (int c = 0; c < Wide; ++c) scales[c] = V::broadcast(x[c]), chains[c] = V::zero();
+  T own[Wide];
+  for (int c = 0; c < Wide; ++c) scales[c] = V::broadcast(x[c]), chains[c] = V::zero(), own[c] = sums[c];
   for (int c = 0; c < Wide; ++c) {
-    sums[c] = V::fma(a[c * lda + c], x[c], sums[c]);
+    own[c] = V::fma(a[c * lda + c], x[c], own[c]);
     for (int r = c + 1; r < Wide; ++r) {
-      sums[r] = V::fma(a[c * lda + r], x[c], sums[r]);
-      sums[c] = V::fma(a[c * lda + r], x[r], sums[c]);
+      own[r] = V::fma(a[c * lda + r], x[c], own[r]);
+      own[c] = V::fma(a[c * lda + r], x[r], own[c]);
     }
   }
   std::int64_t i = Wide;
@@ -93,18 +94,27 @@ void symmetricGroup(const T* a, std::int64_t lda, std::int64_t n, const T* x, T*
     auto sum = V::load(sums + i);
     const auto other = V::load(x + i);
     for (int c = 0; c < Wide; ++c) {
-      const auto column = V::load(a + c * lda + i);
+      auto column = V::load(a + c * lda + i);
+      asm("" : "+x"(column));  // in a register: not read again for the second sum
       sum = V::fma(scales[c], column, sum);
       chains[c] = V::fma(column, other, chains[c]);
     }
     V::store(sums + i, sum);
   }
-  for (int c = 0; c < Wide; ++c) sums[c] += sumOf<V>(chains[c]);
-  for (; i < n; ++i)
+  if (i < n) {
+    const int left = static_cast<int>(n - i);
+    auto sum = V::first(left, sums + i);
+    const auto other = V::first(left, x + i);
     for (int c = 0; c < Wide; ++c) {
-      sums[i] = V::fma(x[c], a[c * lda + i], sums[i]);
-      sums[c] = V::fma(a[c * lda + i], x[i], sums[c]);
+      const auto column = V::first(left, a + c * lda + i);
+      sum = V::fma(scales[c], column, sum);
+      chains[c] = V::fma(column, other, chains[c]);
     }
+    T last[V::kLanes];
+    V::store(last, sum);
+    for (int k = 0; k < left; ++k) sums[i + k] = last[k];
+  }
+  for (int c = 0; c < Wide; ++c) sums[c] = own[c] + sumOf<V>(chains[c]);
 }
 
 }  // namespace
