@@ -95,7 +95,9 @@ void symmetricGroup(const T* a, std::int64_t lda, std::int64_t n, const T* x, T*
     const auto other = V::load(x + i);
     for (int c = 0; c < Wide; ++c) {
       auto column = V::load(a + c * lda + i);
+#ifndef __clang__
       asm("" : "+x"(column));  // in a register: not read again for the second sum
+#endif
       sum = V::fma(scales[c], column, sum);
       chains[c] = V::fma(column, other, chains[c]);
     }
