@@ -21,6 +21,7 @@ from typing import Any
 
 import tandem
 from tandem import Tensor
+from tandem._file_bytes import FileBytes
 from tandem._file_options import safe_global
 from tandem._storages import TypedStorage
 
@@ -43,7 +44,7 @@ _STORAGES = {
 
 
 def is_torch_file(data: bytes) -> bool:
-    """Does the file begin as PyTorch's do?"""
+    """Does a file with these first bytes begin as PyTorch's do?"""
     return data.startswith((_ZIP, _OLDER))
 
 
@@ -92,44 +93,57 @@ def _layout(name: str) -> Any:
 class TorchFile:
     """One file's bytes; `read` gives its object. `places` has the devices that its tensors were on."""
 
-    def __init__(self, data: bytes, where: str, trusted: bool) -> None:
-        self.where, self.trusted = where, trusted
+    def __init__(self, data: FileBytes, trusted: bool) -> None:
+        self.where, self.trusted = data.where, trusted
         self.places: dict[int, tuple[Tensor, str]] = {}
         self._data = data
         self._storages: dict[str, tuple[Tensor, str]] = {}  # flat, and the device
-        self._archive: zipfile.ZipFile | None = None
+        self._members: dict[str, zipfile.ZipInfo] | None = None
+        self._taken = 0  # bytes of members
         self._folder = ""
 
     def error(self, member: str, what: object) -> RuntimeError:
         return RuntimeError(f"load: {self.where} is damaged or not a file of PyTorch's: {member}: {what}")
 
     def read(self) -> Any:
-        if not self._data.startswith(_ZIP):
+        if self._data.read(0, 4) != _ZIP:
             return self._older()
         try:
-            self._archive = zipfile.ZipFile(io.BytesIO(self._data))
+            with self._data.file() as file, zipfile.ZipFile(file) as archive:
+                members = {member.filename: member for member in archive.infolist()}
         except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError) as error:
             raise self.error("the archive", error) from None
-        pickles = [n for n in self._archive.namelist() if n.endswith("/data.pkl") and n.count("/") == 1]
+        pickles = [n for n in members if n.endswith("/data.pkl") and n.count("/") == 1]
         if len(pickles) != 1:
             raise self.error("data.pkl", "not in the archive; programs of torch.jit and torch.export are not read")
         self._folder = pickles[0].removesuffix("data.pkl")
-        if "byteorder" in (n.removeprefix(self._folder) for n in self._archive.namelist()):
-            order = self._member("byteorder")
+        self._members = members
+        if self._folder + "byteorder" in members:
+            order = self._data.read(*self._range("byteorder"))
             if order != b"little":
                 raise self.error("byteorder", f"{order!r}: only little-endian files are read")
-        return self._unpickled(io.BytesIO(self._member("data.pkl")), "data.pkl")
+        return self._unpickled(io.BytesIO(self._data.read(*self._range("data.pkl"))), "data.pkl")
 
-    def _member(self, name: str) -> bytes:
-        assert self._archive is not None
-        try:
-            if self._archive.getinfo(self._folder + name).compress_type != zipfile.ZIP_STORED:
-                raise self.error(name, "compressed, which PyTorch does not")
-            return self._archive.read(self._folder + name)
-        except (KeyError, ValueError, zipfile.BadZipFile, EOFError, OSError, NotImplementedError) as error:
-            raise self.error(name, error) from None
+    def _range(self, name: str) -> tuple[int, int]:
+        """Where the bytes of a member of the archive begin and end. Its checksum is not looked at: PyTorch writes
+        none of worth after `set_crc32_options(False)`."""
+        member = (self._members or {}).get(self._folder + name)
+        if member is None:
+            raise self.error(name, "not in the archive")
+        if member.compress_type != zipfile.ZIP_STORED or member.compress_size != member.file_size:
+            raise self.error(name, "compressed, which PyTorch does not")
+        head = self._data.read(member.header_offset, member.header_offset + 30) if member.header_offset >= 0 else b""
+        if len(head) < 30 or not head.startswith(_ZIP) or member.flag_bits & 1:
+            raise self.error(name, "no member where the archive has one")
+        start = member.header_offset + 30 + sum(struct.unpack("<HH", head[26:]))
+        if start + member.file_size > self._data.size:
+            raise self.error(name, "the file is cut off")
+        self._taken += member.file_size
+        if self._taken > self._data.size:
+            raise self.error(name, "members that overlap")
+        return start, start + member.file_size
 
-    def _unpickled(self, file: io.BytesIO, member: str) -> Any:
+    def _unpickled(self, file: io.BufferedIOBase, member: str) -> Any:
         try:
             return _Unpickler(self, file).load()
         except (_Refused, RuntimeError, ImportError):
@@ -143,10 +157,10 @@ class TorchFile:
         if not isinstance(kind, _StorageType) or not isinstance(key, str) or type(count) is not int or count < 0:
             raise self.error(f"storage {key!r}", f"no storage of PyTorch's: {kind!r}, {count!r} elements")
         if key not in self._storages:
-            if self._archive is not None:
-                flat = self._elements(str(kind), key, count, self._member(f"data/{key}"))
+            if self._members is not None:
+                flat = self._elements(str(kind), key, count, *self._range(f"data/{key}"))
             else:  # its bytes come after the object
-                if count > len(self._data):
+                if count > self._data.size:
                     raise self.error(f"storage {key!r}", f"{count} elements announced: the file is cut off")
                 flat = tandem.empty(count, dtype=getattr(tandem, kind), device="cpu")
             self._storages[key] = flat, location
@@ -158,15 +172,14 @@ class TorchFile:
             flat = flat.narrow(0, start, length)
         return flat, place
 
-    def _elements(self, dtype: str, key: str, count: int, data: bytes | memoryview) -> Tensor:
-        import numpy as np
-
-        from tandem.serialization import _from_numpy, _numpy_dtype
-
-        element = _numpy_dtype(dtype)
-        if count * element.itemsize != len(data):
-            raise self.error(f"storage {key!r}", f"{len(data)} bytes for {count} elements of {dtype}")
-        return _from_numpy(np.frombuffer(data, dtype=element).copy(), dtype)
+    def _elements(self, kind: str, key: str, count: int, start: int, stop: int) -> Tensor:
+        dtype = getattr(tandem, kind)
+        if count * dtype.itemsize != stop - start:
+            raise self.error(f"storage {key!r}", f"{stop - start} bytes for {count} elements of {kind}")
+        try:
+            return self._data.elements(dtype, start, count)
+        except EOFError as error:
+            raise self.error(f"storage {key!r}", error) from None
 
     def tensor(
         self, storage: _Stored, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *rest: Any
@@ -192,34 +205,37 @@ class TorchFile:
     # ---- files of before version 1.6 ----
 
     def _older(self) -> Any:
-        file = io.BytesIO(self._data)
-        for member in ("the number", "the version", "the machine"):
-            what = self._unpickled(file, member)
-            if member == "the machine" and not (isinstance(what, dict) and what.get("little_endian", True)):
-                raise self.error(member, "only little-endian files are read")
-        value = self._unpickled(file, "the object")
-        keys = self._unpickled(file, "the keys")
-        if not isinstance(keys, list):
-            raise self.error("the keys", f"a {type(keys).__name__}")
+        with self._data.file() as file:
+            for member in ("the number", "the version", "the machine"):
+                what = self._unpickled(file, member)
+                if member == "the machine" and not (isinstance(what, dict) and what.get("little_endian", True)):
+                    raise self.error(member, "only little-endian files are read")
+            value = self._unpickled(file, "the object")
+            keys = self._unpickled(file, "the keys")
+            if not isinstance(keys, list):
+                raise self.error("the keys", f"a {type(keys).__name__}")
+            at = file.tell()
         for key in keys:
-            self._fill(file, key)
+            at = self._fill(at, key)
         return value
 
-    def _fill(self, file: io.BytesIO, key: Any) -> None:
-        head = file.read(8)
+    def _fill(self, at: int, key: Any) -> int:
+        """Read the storage whose size is at a byte; where the next one is."""
+        head = self._data.read(at, at + 8)
         if len(head) < 8 or not isinstance(key, str) or key not in self._storages:
             raise self.error(f"storage {key!r}", "the file is cut off" if len(head) < 8 else "not of the object")
         (count,) = struct.unpack("<q", head)
         flat, _ = self._storages[key]
-        data = file.read(max(count, 0) * flat.element_size())
+        stop = min(at + 8 + max(count, 0) * flat.element_size(), self._data.size)
         with tandem.no_grad():
-            flat.copy_(self._elements(str(flat.dtype).rpartition(".")[2], key, flat.numel(), data))
+            flat.copy_(self._elements(str(flat.dtype).rpartition(".")[2], key, flat.numel(), at + 8, stop))
+        return stop
 
 
 class _Unpickler(pickle._Unpickler):
     """The one in Python: a damaged pickle may have the other one allocate any amount of memory."""
 
-    def __init__(self, source: TorchFile, file: io.BytesIO) -> None:
+    def __init__(self, source: TorchFile, file: io.BufferedIOBase) -> None:
         super().__init__(file, encoding="utf-8")
         self.source = source
         self.known: dict[tuple[str, str], Any] = {

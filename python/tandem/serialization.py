@@ -22,11 +22,12 @@ import pickle
 import struct
 from collections import OrderedDict
 from collections.abc import Callable
-from pathlib import Path
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeGuard
 
 import tandem
 from tandem import Tensor
+from tandem._file_bytes import FileBytes, memory_of
 from tandem._file_options import (
     SafeUnpickler,
     add_safe_globals,
@@ -64,6 +65,7 @@ PyTorchFileReader: Any = lacking_class("PyTorchFileReader")
 PyTorchFileWriter: Any = lacking_class("PyTorchFileWriter")
 _FORMAT = "1"
 _MAX_HEADER = 100_000_000
+_ALIGNMENT = 64  # of the first member in the file
 _NAMES = {
     "bool": "BOOL",
     "uint8": "U8",
@@ -81,31 +83,6 @@ _DTYPES = {code: name for name, code in _NAMES.items()}
 
 def _dtype_name(dtype: tandem.dtype) -> str:
     return str(dtype).rpartition(".")[2]
-
-
-def _numpy_dtype(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of the same width; bfloat16, which NumPy lacks, travels as 16-bit integers."""
-    import numpy as np
-
-    return np.dtype("int16" if name == "bfloat16" else name).newbyteorder("<")
-
-
-def _to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
-    import numpy as np
-
-    if tensor.dtype == tandem.bfloat16:
-        wide = np.ascontiguousarray(tensor.to(tandem.float32).numpy())
-        return (wide.view(np.uint32) >> 16).astype(np.uint16).view(np.int16)
-    return tensor.numpy()
-
-
-def _from_numpy(array: np.ndarray[Any, Any], name: str) -> Tensor:
-    import numpy as np
-
-    if name == "bfloat16":
-        wide = (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-        return tandem.from_numpy(wide).to(tandem.bfloat16)
-    return tandem.from_numpy(array)
 
 
 # --- writing --------------------------------------------------------------------------------------------------------
@@ -220,17 +197,17 @@ class _Writer:
                 # Alone in its storage: saved in row-major order, without what the view leaves out.
                 record.update(member=name, offset=0)
                 del record["stride"]
-                result[name] = np.ascontiguousarray(_to_numpy(values.contiguous()))
+                result[name] = np.ascontiguousarray(memory_of(values.contiguous()))
                 continue
             start = min(v.storage_offset() for v, _, _ in group)
             stop = max(_end(v) for v, _, _ in group)
-            whole = np.zeros(stop - start, dtype=_to_numpy(group[0][0]).dtype)
+            whole = np.zeros(stop - start, dtype=memory_of(group[0][0]).dtype)
             for values, record, _ in group:
                 offset = values.storage_offset() - start
                 record.update(member=name, offset=offset)
                 steps = [n * whole.itemsize for n in values.stride()]
                 window = np.lib.stride_tricks.as_strided(whole[offset:], list(values.shape), steps)
-                window[...] = _to_numpy(values)
+                window[...] = memory_of(values)
             result[name] = whole
         return result
 
@@ -277,26 +254,23 @@ def save(
     writer = _Writer()
     tree = writer.encode(obj, "")
     members = writer.members()
-    header: dict[str, Any] = {}
-    offset = 0
-    names = {id(array): name for name, array in members.items()}
     dtypes = {record["member"]: key[1] for key, group in writer.groups.items() for _, record, _ in group}
-    for array in members.values():
-        name = names[id(array)]
-        header[name] = {
+    # Wide elements first, so that each one's address is a multiple of its size where the file is mapped.
+    order = sorted(members, key=lambda name: -members[name].itemsize)
+    ends = dict(zip(order, accumulate(members[name].nbytes for name in order), strict=True))
+    header: dict[str, Any] = {
+        name: {
             "dtype": _NAMES[dtypes[name]],
             "shape": list(array.shape),
-            "data_offsets": [offset, offset + array.nbytes],
+            "data_offsets": [ends[name] - array.nbytes, ends[name]],
         }
-        offset += array.nbytes
+        for name, array in members.items()
+    }
     header["__metadata__"] = {"format": "tandem", "version": _FORMAT, "tandem": json.dumps(tree, allow_nan=False)}
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    chunks: list[Any] = [
-        struct.pack("<Q", len(text)),
-        text,
-        *(array.data for array in members.values() if array.nbytes),
-    ]
+    text += b" " * (-(8 + len(text)) % _ALIGNMENT)
+    arrays = (members[name] for name in order)
+    chunks: list[Any] = [struct.pack("<Q", len(text)), text, *(array.data for array in arrays if array.nbytes)]
     if hasattr(f, "write"):
         for chunk in chunks:
             f.write(chunk)
@@ -312,16 +286,16 @@ def save(
 class _Reader:
     """The members of one file's bytes, checked as they are asked for."""
 
-    def __init__(self, data: bytes, where: str, unpickle: bool) -> None:
-        self.where = where
+    def __init__(self, data: FileBytes, unpickle: bool) -> None:
+        self.where = data.where
         self.unpickle = unpickle
-        if len(data) < 8:
-            raise self.error("the header's length", f"the file has only {len(data)} bytes")
-        (length,) = struct.unpack("<Q", data[:8])
-        if length > min(_MAX_HEADER, len(data) - 8):
-            raise self.error("the header", f"{length} bytes announced, {len(data) - 8} there")
+        if data.size < 8:
+            raise self.error("the header's length", f"the file has only {data.size} bytes")
+        (length,) = struct.unpack("<Q", data.read(0, 8))
+        if length > min(_MAX_HEADER, data.size - 8):
+            raise self.error("the header", f"{length} bytes announced, {data.size - 8} there")
         try:
-            header = json.loads(data[8 : 8 + length].decode())
+            header = json.loads(data.read(8, 8 + length).decode())
         except (ValueError, RecursionError) as exc:
             raise self.error("the header", f"not readable as JSON ({exc})") from None
         if not isinstance(header, dict):
@@ -330,17 +304,16 @@ class _Reader:
         if not isinstance(self.metadata, dict):
             raise self.error("__metadata__", "not a JSON object")
         self.entries = header
-        self.body = memoryview(data)[8 + length :]
+        self.data = data
+        self.start = 8 + length
         self.loaded: dict[str, Tensor] = {}
         self.places: dict[int, tuple[Tensor, str]] = {}  # by the id of a tensor, which is kept: its device in the file
 
-    def error(self, member: str, what: str) -> RuntimeError:
+    def error(self, member: str, what: object) -> RuntimeError:
         return RuntimeError(f"load: {self.where} is damaged or not a tensor file: {member}: {what}")
 
     def member(self, name: Any) -> Tensor:
         """The member `name` as a tensor; each is read once."""
-        import numpy as np
-
         if name in self.loaded:
             return self.loaded[name]
         entry = self.entries.get(name) if isinstance(name, str) else None
@@ -354,15 +327,34 @@ class _Reader:
             raise self.error(what, f"bad shape {shape!r}")
         if not _sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
             raise self.error(what, f"bad range of bytes {offsets!r}")
-        if offsets[1] > len(self.body):
-            raise self.error(what, f"ends at byte {offsets[1]} of {len(self.body)}: the file is cut off")
-        element = _numpy_dtype(_DTYPES[dtype])
-        if math.prod(shape) * element.itemsize != offsets[1] - offsets[0]:
+        here = self.data.size - self.start
+        if offsets[1] > here:
+            raise self.error(what, f"ends at byte {offsets[1]} of {here}: the file is cut off")
+        element = getattr(tandem, _DTYPES[dtype])
+        count = math.prod(shape)
+        if count * element.itemsize != offsets[1] - offsets[0]:
             raise self.error(what, f"shape {shape} of {_DTYPES[dtype]} does not fill {offsets[1] - offsets[0]} bytes")
-        raw = np.frombuffer(self.body[offsets[0] : offsets[1]], dtype=element)
-        tensor = _from_numpy(raw.astype(element.newbyteorder("="), copy=True).reshape(shape), _DTYPES[dtype])
+        try:
+            tensor = self.data.elements(element, self.start + offsets[0], count)
+            if len(shape) != 1:
+                tensor = tensor.reshape(shape)
+        except (EOFError, RuntimeError) as exc:
+            raise self.error(what, exc) from None
         self.loaded[name] = tensor
         return tensor
+
+    def read(self) -> Any:
+        """The object that was saved; of a file without a tree, a dict of its members."""
+        text = self.metadata.get("tandem")
+        if text is None:
+            return {name: self.member(name) for name in self.entries}
+        try:
+            tree = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as exc:
+            raise self.error("the tree", f"not readable as JSON ({exc})") from None
+        for name in self.entries:
+            self.member(name)
+        return self.decode(tree)
 
     def decode(self, node: Any) -> Any:
         """The object that `node` of the tree stands for."""
@@ -510,7 +502,9 @@ def load(
             back to the GPU that they were saved from unless it says otherwise.
         weights_only: False reads pickled objects, too, which may run any code: only of files that you trust. Where it
             is not given, the environment's `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1` says the same.
-        mmap: accepted; the file is read whole.
+        mmap: True maps a file that is named by its path into memory instead of reading it: what is never looked at is
+            never read, and what is written to a tensor stays in this process. The file must not be cut short while
+            tensors of it live. ValueError for a file that is open.
 
     Example:
         >>> import io, tandem
@@ -520,32 +514,18 @@ def load(
         >>> tandem.load(file, map_location="cpu", weights_only=True)
         {'w': tensor([1., 1.])}
     """
-    if hasattr(f, "read"):
-        data, where = f.read(), getattr(f, "name", "the stream")
-    else:
-        data, where = Path(f).read_bytes(), os.fspath(f)
     anything = trusted(weights_only)
-    if is_torch_file(data):
-        torch_file = TorchFile(data, str(where), anything)
-        value = torch_file.read()
-        if map_location is None and not torch_file.places:
-            return value
-        return _moved(value, _Mover(torch_file, map_location))
-    reader = _Reader(data, str(where), anything)
-    text = reader.metadata.get("tandem")
-    if text is None:
-        result: Any = {name: reader.member(name) for name in reader.entries}
-    else:
-        try:
-            tree = json.loads(text)
-        except (TypeError, ValueError, RecursionError) as exc:
-            raise reader.error("the tree", f"not readable as JSON ({exc})") from None
-        for name in reader.entries:
-            reader.member(name)
-        result = reader.decode(tree)
+    with FileBytes(f, bool(mmap)) as data:
+        reader: TorchFile | _Reader
+        if is_torch_file(data.read(0, 32)):
+            reader = TorchFile(data, anything)
+            value = reader.read()
+        else:
+            reader = _Reader(data, anything)
+            value = reader.read()
     if map_location is None and not reader.places:
-        return result
-    return _moved(result, _Mover(reader, map_location))
+        return value
+    return _moved(value, _Mover(reader, map_location))
 
 
 class _Mover:

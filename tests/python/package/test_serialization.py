@@ -162,7 +162,7 @@ def without(name):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda h, b: (h, b[:-1]), "member 'bad': ends at byte 40 of 39: the file is cut off"),
+        (lambda h, b: (h, b[:-1]), "member 'good': ends at byte 40 of 39: the file is cut off"),
         (edit("bad", dtype="F99"), "member 'bad': unknown dtype 'F99'"),
         (edit("bad", shape=[5]), r"member 'bad': shape \[5\] of int64 does not fill 32 bytes"),
         (edit("bad", shape=[-4]), "member 'bad': bad shape"),
