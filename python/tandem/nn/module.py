@@ -441,7 +441,8 @@ class Module(HookMethods, ConversionMethods):
         raise RuntimeError(f"{type(self).__name__} defines no extra state")
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        _state.save_own(self, destination, prefix, keep_vars)
+        extra = type(self).get_extra_state is not Module.get_extra_state
+        _state.save_own(self, destination, prefix, keep_vars, extra)
 
     def _load_from_state_dict(
         self,
@@ -453,7 +454,9 @@ class Module(HookMethods, ConversionMethods):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        _state.load_own(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        extra = type(self).set_extra_state is not Module.set_extra_state
+        lists = missing_keys, unexpected_keys, error_msgs
+        _state.load_own(self, state_dict, prefix, local_metadata, strict, *lists, extra)
 
     def state_dict(
         self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False

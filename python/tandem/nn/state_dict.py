@@ -47,13 +47,6 @@ IncompatibleKeys.__name__ = IncompatibleKeys.__qualname__ = "_IncompatibleKeys" 
 _IncompatibleKeys = IncompatibleKeys
 
 
-def _overrides(module: Module, method: str) -> bool:
-    """Whether the class of `module` has a method of its own for what `Module` has only the name of."""
-    from tandem.nn.module import Module
-
-    return getattr(type(module), method) is not getattr(Module, method)
-
-
 def persistent_state(module: Module) -> dict[str, tandem.Tensor]:
     """The module's own parameters and persistent buffers that are not None, by name."""
     state: dict[str, tandem.Tensor] = {name: p for name, p in module._parameters.items() if p is not None}
@@ -65,27 +58,35 @@ def persistent_state(module: Module) -> dict[str, tandem.Tensor]:
 
 def collect(module: Module, destination: dict[str, Any], prefix: str, keep_vars: bool) -> dict[str, Any]:
     """Fill `destination` with the state of `module` and of its children."""
-    if hasattr(destination, "_metadata"):
-        destination._metadata[prefix[:-1]] = {"version": module._version}
+    described: dict[str, Any] | None = getattr(destination, "_metadata", None)
+    if described is not None:
+        described[prefix[:-1]] = {"version": module._version}
     for hook in module._state_dict_pre_hooks.values():
         hook(module, prefix, keep_vars)
     module._save_to_state_dict(destination, prefix, keep_vars)
     for name, child in module._modules.items():
         if child is not None:
             child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-    metadata = getattr(destination, "_metadata", {}).get(prefix[:-1], {})
-    for hook in module._state_dict_hooks.values():
-        replaced = hook(module, destination, prefix, metadata)
-        if replaced is not None:
-            destination = replaced
+    hooks = module._state_dict_hooks
+    if hooks:
+        metadata = {} if described is None else described.get(prefix[:-1], {})
+        for hook in hooks.values():
+            replaced = hook(module, destination, prefix, metadata)
+            if replaced is not None:
+                destination = replaced
     return destination
 
 
-def save_own(module: Module, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-    """Write what `module` itself holds into `destination`."""
-    for name, tensor in persistent_state(module).items():
-        destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
-    if _overrides(module, "get_extra_state"):
+def save_own(module: Module, destination: dict[str, Any], prefix: str, keep_vars: bool, extra: bool) -> None:
+    """Write what `module` itself holds into `destination`, and its extra state if it has any."""
+    for name, tensor in module._parameters.items():
+        if tensor is not None:
+            destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
+    passing = module._non_persistent_buffers_set
+    for name, buffer in module._buffers.items():
+        if buffer is not None and name not in passing:
+            destination[prefix + name] = buffer if keep_vars or is_lazy(buffer) else buffer.detach()
+    if extra:
         destination[prefix + EXTRA_STATE] = module.get_extra_state()
 
 
@@ -104,6 +105,45 @@ def _swap(target: tandem.Tensor, value: tandem.Tensor, assign: bool) -> None:
     tandem.utils.swap_tensors(target, new)
 
 
+def _persistent(module: Module) -> dict[str, tandem.Tensor | None]:
+    """The module's own parameters and persistent buffers by name, with those that are None."""
+    if not module._buffers:
+        return module._parameters  # type: ignore[return-value]  # nobody writes to it
+    passing = module._non_persistent_buffers_set
+    return {**module._parameters, **{name: b for name, b in module._buffers.items() if name not in passing}}
+
+
+def _load_tensor(module: Module, name: str, target: tandem.Tensor, key: str, value: Any, assign: bool) -> str | None:
+    """Copy `value` into the module's parameter or buffer `name`, or put it in its place; what is wrong, if anything."""
+    if not isinstance(value, tandem.Tensor):
+        return (
+            f'While copying the parameter named "{key}", expected a tensor from checkpoint but received {type(value)}'
+        )
+    if is_lazy(value) and is_lazy(target):
+        return None  # neither has a shape yet
+    if value.shape != target.shape:
+        return (
+            f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+            f"the shape in current model is {target.shape}."
+        )
+    if __future__.get_swap_module_params_on_conversion():
+        _swap(target, value, assign)
+    elif assign:
+        if isinstance(target, Parameter) and not isinstance(value, Parameter):
+            value = Parameter(value, requires_grad=target.requires_grad)
+        setattr(module, name, value)
+    else:
+        if target.is_meta and not value.is_meta:
+            warnings.warn(
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
+                "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the "
+                "state dictionary to their corresponding key in the module instead of copying them in place?)",
+                stacklevel=3,
+            )
+        target.copy_(value)
+    return None
+
+
 def load_own(
     module: Module,
     state: dict[str, Any],
@@ -113,63 +153,43 @@ def load_own(
     missing: list[str],
     unexpected: list[str],
     errors: list[str],
+    extra: bool,
 ) -> None:
-    """Copy what belongs to `module` itself out of `state`; problems are appended to the three lists."""
+    """Copy what belongs to `module` itself out of `state`, and its extra state if it takes any; problems are appended
+    to the three lists."""
     for hook in module._load_state_dict_pre_hooks.values():
         hook(module, state, prefix, metadata, strict, missing, unexpected, errors)
     assign = metadata.get("assign_to_params_buffers", False)
-    own = persistent_state(module)
-    for name, target in own.items():
-        key = prefix + name
-        if key not in state:
-            if strict:
-                missing.append(key)
-            continue
-        value = state[key]
-        if not isinstance(value, tandem.Tensor):
-            errors.append(
-                f'While copying the parameter named "{key}", expected a tensor from checkpoint but received '
-                f"{type(value)}"
-            )
-        elif is_lazy(value) and is_lazy(target):
-            continue  # neither has a shape yet
-        elif tuple(value.shape) != tuple(target.shape):
-            errors.append(
-                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
-                f"the shape in current model is {target.shape}."
-            )
-        elif __future__.get_swap_module_params_on_conversion():
-            _swap(target, value, assign)
-        elif assign:
-            if isinstance(target, Parameter) and not isinstance(value, Parameter):
-                value = Parameter(value, requires_grad=target.requires_grad)
-            setattr(module, name, value)
-        else:
-            if target.is_meta and not value.is_meta:
-                warnings.warn(
-                    f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
-                    "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the "
-                    "state dictionary to their corresponding key in the module instead of copying them in place?)",
-                    stacklevel=2,
-                )
-            with tandem.no_grad():
-                target.copy_(value)
+    own = _persistent(module)
+    if own:
+        with tandem.no_grad():
+            for name, target in list(own.items()):
+                if target is None:
+                    continue
+                key = prefix + name
+                if key in state:
+                    wrong = _load_tensor(module, name, target, key, state[key], assign)
+                    if wrong is not None:
+                        errors.append(wrong)
+                elif strict:
+                    missing.append(key)
 
-    extra_key = prefix + EXTRA_STATE
-    takes_extra_state = _overrides(module, "set_extra_state")
-    if takes_extra_state:
-        if extra_key in state:
-            module.set_extra_state(state[extra_key])
+    if extra:
+        key = prefix + EXTRA_STATE
+        if key in state:
+            module.set_extra_state(state[key])
         elif strict:
-            missing.append(extra_key)
+            missing.append(key)
     if strict:
-        known = own.keys() | module._modules.keys() | ({EXTRA_STATE} if takes_extra_state else set())
+        start, children = len(prefix), module._modules
         for key in state:
             if key.startswith(prefix):
-                name = key[len(prefix) :]
-                head = name.split(".", 1)[0]
-                inside_child = "." in name and head in module._modules
-                if not inside_child and (name not in known or name in module._modules):
+                head, dot, _ = key[start:].partition(".")
+                if dot and head in children:
+                    continue
+                name = key[start:]
+                known = own.get(name) is not None or (extra and name == EXTRA_STATE)
+                if not known or name in children:
                     unexpected.append(key)
 
 

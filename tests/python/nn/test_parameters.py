@@ -279,3 +279,55 @@ def test_members_of_another_kind_by_their_paths():
     twice = model._named_members(get_members_fn=lambda m: m._parameters.items(), remove_duplicate=False)
     assert [name for name, _ in twice] == ["0.weight", "0.bias", "2.weight", "2.bias"]
     assert model[0].bias._cdata == model[2].bias._cdata != model[0].weight._cdata
+
+
+class Several(nn.Module):
+    """What has every kind of state, and names that could be mistaken for one another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(tandem.ones(2))
+        self.register_parameter("absent", None)
+        self.register_buffer("kept", tandem.zeros(1))
+        self.register_buffer("passing", tandem.zeros(1), persistent=False)
+        self.register_buffer("none", None)
+        self.child = nn.Linear(1, 1, bias=False)
+
+
+def test_names_of_states():
+    net = Several()
+    state = net.state_dict()
+    assert list(state) == ["weight", "kept", "child.weight"]
+    assert list(state._metadata) == ["", "child"]
+    plain = net.state_dict(destination={}, prefix="a.", keep_vars=True)
+    assert list(plain) == ["a.weight", "a.kept", "a.child.weight"] and plain["a.weight"] is net.weight
+    others = [
+        "absent",
+        "passing",
+        "none",
+        "child",
+        "child.bias",
+        "child.weight.x",
+        "weight.x",
+        "kept.x",
+        "_extra_state",
+    ]
+    more = state | {name: tandem.ones(1) for name in others}
+    found = net.load_state_dict(more, strict=False)
+    assert found.missing_keys == [] and sorted(found.unexpected_keys) == sorted(others)
+    grown = Several()
+    grown.bias = nn.Parameter(tandem.ones(1))
+    found = grown.load_state_dict({"child": 3, "weight": tandem.zeros(2)}, strict=False, assign=True)
+    assert found.missing_keys == ["bias", "kept", "child.weight"] and found.unexpected_keys == ["child"]
+    assert grown.weight.requires_grad and grown.weight.is_leaf and grown.weight.tolist() == [0, 0]
+
+
+def test_hooks_of_states_see_gradients_enabled():
+    net, seen = Several(), []
+    net.child.register_state_dict_pre_hook(lambda module, prefix, keep_vars: seen.append(prefix))
+    net.register_state_dict_post_hook(lambda module, state, prefix, metadata: state.update(version=metadata["version"]))
+    net.child.register_load_state_dict_pre_hook(lambda *_: seen.append(tandem.is_grad_enabled()))
+    state = net.state_dict()
+    assert state.pop("version") == 1
+    net.load_state_dict(state)
+    assert seen == ["child.", True] and net.weight.requires_grad
