@@ -127,22 +127,27 @@ class finfo:
         1.1920928955078125e-07
     """
 
-    def __init__(self, dtype: _C.dtype | type | None = None):
+    dtype: str
+    bits: int
+    eps: float
+    max: float
+    min: float
+    tiny: float
+    smallest_normal: float
+    resolution: float
+
+    def __new__(cls, dtype: _C.dtype | type | None = None) -> finfo:
         dtype = _C.get_default_dtype() if dtype is None else dtype_of(dtype)
-        if dtype not in _FORMATS:
+        made = _FINFOS.get(dtype)
+        if made is None:
             raise TypeError(f"finfo() requires a floating point input type. Use iinfo to handle '{dtype}'")
-        f = _FORMATS[dtype]
-        part = _PARTS.get(dtype, dtype)
-        self.dtype = str(part).rpartition(".")[2]
-        self.bits = part.itemsize * 8
-        self.eps = math.ldexp(1.0, -f.mantissa)
-        # The largest pattern of e4m3fn is NaN.
-        top = self.eps * (2 if dtype is _C.float8_e4m3fn else 1)
-        self.max = math.ldexp(2.0 - top, f.max_exponent)
-        self.min = -self.max if dtype.is_signed else math.ldexp(1.0, f.min_exponent)
-        self.eps = self.eps if f.epsilon is None else f.epsilon
-        self.tiny = self.smallest_normal = math.ldexp(1.0, f.min_exponent)
-        self.resolution = f.resolution
+        return made
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"attribute '{name}' of finfo is not writable: all of a dtype are one object")
+
+    def __reduce__(self) -> tuple[type, tuple[_C.dtype]]:
+        return finfo, (getattr(_C, self.dtype),)
 
     def __repr__(self) -> str:
         return (
@@ -155,6 +160,29 @@ class finfo:
 
     def __hash__(self) -> int:
         return hash(self.dtype)
+
+
+def _finfo_of(dtype: _C.dtype, f: _Format) -> finfo:
+    made = object.__new__(finfo)
+    part = _PARTS.get(dtype, dtype)
+    eps = math.ldexp(1.0, -f.mantissa)
+    # The largest pattern of e4m3fn is NaN.
+    most = math.ldexp(2.0 - eps * (2 if dtype is _C.float8_e4m3fn else 1), f.max_exponent)
+    tiny = math.ldexp(1.0, f.min_exponent)
+    made.__dict__.update(
+        dtype=str(part).rpartition(".")[2],
+        bits=part.itemsize * 8,
+        eps=eps if f.epsilon is None else f.epsilon,
+        max=most,
+        min=-most if dtype.is_signed else tiny,
+        tiny=tiny,
+        smallest_normal=tiny,
+        resolution=f.resolution,
+    )
+    return made
+
+
+_FINFOS = {dtype: _finfo_of(dtype, f) for dtype, f in _FORMATS.items()}
 
 
 class iinfo:

@@ -38,7 +38,11 @@ class _ModuleSequence(Module):
 
     def _key(self, index: SupportsIndex) -> str:
         """The name of the module at `index`; a `Sequential` made of a dict has names of its own."""
-        return list(self._modules)[_position(index, len(self))]
+        index = operator.index(index)
+        try:
+            return list(self._modules)[index]
+        except IndexError:
+            raise IndexError(f"index {index} is out of range") from None
 
     def __len__(self) -> int:
         return len(self._modules)

@@ -321,8 +321,11 @@ class Module(HookMethods, ConversionMethods):
 
     def children(self) -> Iterator[Module]:
         """The direct children."""
-        for _, child in self.named_children():
-            yield child
+        seen: set[int] = set()
+        for child in self._modules.values():
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                yield child
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True

@@ -163,9 +163,9 @@ class Optimizer:
             self.add_param_group(group)
 
     def _make_hook_dicts(self) -> None:
-        for name, value in vars(Optimizer).items():
-            if isinstance(value, _HooksWhenAsked):
-                self.__dict__[name] = OrderedDict()
+        own = self.__dict__
+        for name in _HOOK_DICTS:
+            own[name] = OrderedDict()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Wrap the subclass's `step` so that hooks run around it."""
@@ -210,13 +210,14 @@ class Optimizer:
                 "tensors in sets will change between runs. Please use a list instead."
             )
         params, names = [], []
+        any_will_do = self.defaults.get("differentiable")
         for item in given:
             if isinstance(item, tuple):
                 names.append(item[0])
                 item = item[1]
             if not isinstance(item, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(item).__name__}")
-            if not (self.defaults.get("differentiable") or item.is_leaf or item.retains_grad):
+            if not (any_will_do or item.is_leaf or item.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
             params.append(item)
         if names and len(names) != len(params):
@@ -232,7 +233,8 @@ class Optimizer:
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error",
                 stacklevel=3,
             )
-        if not {id(p) for p in params}.isdisjoint(id(p) for g in self.param_groups for p in g["params"]):
+        groups = self.param_groups
+        if groups and not {id(p) for p in params}.isdisjoint(id(p) for g in groups for p in g["params"]):
             raise ValueError("some parameters appear in more than one parameter group")
         # The dict itself, as in PyTorch: who made it goes on to read and change the group by it.
         group = param_group
@@ -389,8 +391,11 @@ class Optimizer:
             hook(self)
 
 
+_HOOK_DICTS = [name for name, value in vars(Optimizer).items() if isinstance(value, _HooksWhenAsked)]
+
+
 def _has_repeats(params: list[Any]) -> bool:
-    return len({id(p) for p in params}) != len(params)
+    return len(set(map(id, params))) != len(params)
 
 
 def complete_older_state(optimizer: Optimizer) -> None:

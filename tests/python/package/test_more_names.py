@@ -515,6 +515,8 @@ def test_what_can_be_compared():
 def test_types_of_python_stand_for_dtypes():
     limits = tandem.finfo(float), tandem.finfo(complex), tandem.iinfo(int)
     assert limits == (tandem.finfo(tandem.float64), tandem.finfo(tandem.complex128), tandem.iinfo(tandem.int64))
+    with pytest.raises(AttributeError, match="'max' of finfo is not writable"):
+        limits[0].max = 1.0
     for wrong in (int, bool, str):
         with pytest.raises(TypeError, match="finfo"):
             tandem.finfo(wrong)
