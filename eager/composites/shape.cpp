@@ -189,20 +189,27 @@ Tensor cat(std::span<const Tensor> tensors, std::int64_t dim) {
   // PyTorch's rules: vectors of no elements are left out, dtypes promote.
   auto isNothing = [](const Tensor& x) { return x.dim() == 1 && x.numel() == 0; };
   std::vector<Tensor> kept;
-  std::vector<TensorMeta> metas;
+  kept.reserve(tensors.size());
+  bool mixed = false;
   for (const auto& x : tensors) {
-    TensorMeta m;
-    m.shape = x.shape();
-    m.dtype = x.dtype();
-    metas.push_back(m);
+    mixed |= x.dtype() != tensors[0].dtype();
     // Those that ask for a gradient get one of no elements.
     if (isNothing(x) && !x.requiresGrad() && tensors.size() > 1) continue;
     kept.push_back(x);
   }
   if (tensors.empty()) fail<ValueError>("cat(): expected a non-empty list of Tensors");
   if (kept.empty()) kept.push_back(tensors[0]);
-  DType dtype = resultType(metas);
-  for (auto& x : kept) x = toDType(x, dtype);
+  if (mixed) {
+    std::vector<TensorMeta> metas;
+    for (const auto& x : tensors) {
+      TensorMeta m;
+      m.shape = x.shape();
+      m.dtype = x.dtype();
+      metas.push_back(m);
+    }
+    const DType dtype = resultType(metas);
+    for (auto& x : kept) x = toDType(x, dtype);
+  }
   // They have the shape of the others, joined along dims in which those have any size.
   const auto other = std::ranges::find_if_not(kept, isNothing);
   if (other != kept.end() && other->dim() > 1 && std::ranges::any_of(kept, isNothing)) {
@@ -228,16 +235,39 @@ Tensor cat(std::span<const Tensor> tensors, std::int64_t dim) {
   });
 }
 
+namespace {
+/// Tensors of one shape that lie one behind the other once they are joined: so joined, without a view of each. Nothing
+/// where the result has a history, or is recorded.
+Tensor stackedRows(std::span<const Tensor> tensors) {
+  if (activeRecorder != nullptr || tensors[0].dim() == 0) return {};
+  for (const Tensor& x : tensors)
+    if (!x.impl()->contiguous || (x.requiresGrad() && gradEnabled())) return {};
+  const Tensor joined = cat(tensors, 0);
+  if (joined.requiresGrad()) return {};
+  Dims shape;
+  shape.push_back(static_cast<std::int64_t>(tensors.size()));
+  for (auto n : tensors[0].shape()) shape.push_back(n);
+  const std::int64_t offset = joined.impl()->offset;
+  if (joined.numel() == 0) return makeAlias(joined, shape, contiguousStrides(shape), offset);
+  Dims strides;
+  strides.push_back(strideTimes(joined.strides()[0], tensors[0].shape()[0]));
+  for (auto s : joined.strides()) strides.push_back(s);
+  return makeAlias(joined, shape, strides, offset);
+}
+}  // namespace
+
 Tensor stack(std::span<const Tensor> tensors, std::int64_t dim) {
   if (tensors.empty()) fail("stack expects a non-empty TensorList");
   dim = wrapDim(dim, tensors[0].dim() + 1);
-  std::vector<Tensor> wide;
-  for (const auto& x : tensors) {
-    if (!(x.shape() == tensors[0].shape()))
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (!(tensors[i].shape() == tensors[0].shape()))
       fail("stack expects each tensor to be equal size, but got ", shapeText(tensors[0].shape()), " at entry 0 and ",
-           shapeText(x.shape()), " at entry ", wide.size());
-    wide.push_back(unsqueeze(x, dim));
-  }
+           shapeText(tensors[i].shape()), " at entry ", i);
+  if (dim == 0)
+    if (Tensor rows = stackedRows(tensors); rows.defined()) return rows;
+  std::vector<Tensor> wide;
+  wide.reserve(tensors.size());
+  for (const auto& x : tensors) wide.push_back(unsqueeze(x, dim));
   // One image behind the other, which stay as they lie.
   if (dim == 0 && formatOf(tensors[0]) != MemoryFormat::Contiguous) {
     Dims shape = wide[0].shape();

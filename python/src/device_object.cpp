@@ -195,6 +195,7 @@ PyObject* deviceObject(Device device) {
 
 Device deviceFrom(PyObject* o) {
   if (o == Py_None) return currentDevice;
+  if (PyUnicode_Check(o) && PyUnicode_CompareWithASCIIString(o, "cpu") == 0) return {};
   PyRef made;
   if (!isDevice(o)) {
     made = PyRef(checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(deviceType), o)));

@@ -154,6 +154,36 @@ DType leafType(PyObject* o) {
   return PyFloat_Check(o) ? defaultDType() : DType::Int64;
 }
 
+/// The memory of an array of NumPy's, of a dtype that tensors have and row by row; none of anything else.
+class ArrayElements {
+ public:
+  explicit ArrayElements(PyObject* o) {
+    if (std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") != 0) return;
+    const auto type = bufferDType(o);
+    if (!type) return;
+    dtype_ = *type;
+    held_ = PyObject_GetBuffer(o, &view_, PyBUF_ND) == 0;
+    if (!held_) PyErr_Clear();
+  }
+  ~ArrayElements() {
+    if (held_) PyBuffer_Release(&view_);
+  }
+  ArrayElements(const ArrayElements&) = delete;
+  ArrayElements& operator=(const ArrayElements&) = delete;
+
+  [[nodiscard]] bool have(std::span<const std::int64_t> shape) const {
+    return held_ && view_.ndim == static_cast<int>(shape.size()) && std::equal(shape.begin(), shape.end(), view_.shape);
+  }
+  [[nodiscard]] DType dtype() const { return dtype_; }
+  [[nodiscard]] const char* data() const { return static_cast<const char*>(view_.buf); }
+  [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(view_.len / view_.itemsize); }
+
+ private:
+  Py_buffer view_{};
+  DType dtype_ = DType::Float32;
+  bool held_ = false;
+};
+
 /// Nested sequences read twice: for shape and dtype, then for the elements.
 class Nest {
  public:
@@ -167,7 +197,12 @@ class Nest {
       if (n == 0) break;
       at = PyRef(checked(PySequence_GetItem(at.get(), 0)));
     }
-    visit(data, 0, [&](PyObject* leaf) {
+    auto meet = [&](DType t) {
+      type_ = any_ ? promoteTypes(type_, t) : t;
+      any_ = true;
+    };
+    auto ofArray = [&](const ArrayElements& elements) { meet(elements.dtype()); };
+    auto ofLeaf = [&](PyObject* leaf) {
       if (!isLeaf(leaf)) {
         if (isTensor(leaf)) fail<ValueError>("only one element tensors can be converted to Python scalars");
         const char* type = Py_TYPE(leaf)->tp_name;
@@ -177,18 +212,22 @@ class Nest {
           fail<TypeError>("tensor(): expected a number at dim ", shape_.size(), ", not '", type, "'");
         fail("tensor(): Could not infer dtype of ", type, ": cannot make an element of it");
       }
-      DType t = leafType(leaf);
-      type_ = any_ ? promoteTypes(type_, t) : t;
-      any_ = true;
-    });
+      meet(leafType(leaf));
+    };
+    visit(data, 0, ofLeaf, ofArray);
   }
   [[nodiscard]] const Dims& shape() const { return shape_; }
   [[nodiscard]] DType dtype() const { return any_ ? type_ : defaultDType(); }
 
-  template <class F>
-  void visit(PyObject* o, std::size_t dim, F&& leaf) const {
+  /// Calls `leaf` for each element, and `array` for arrays that are all of the dims that are left.
+  template <class Leaf, class Array>
+  void visit(PyObject* o, std::size_t dim, const Leaf& leaf, const Array& array) const {
     if (dim == shape_.size()) {
       leaf(o);
+      return;
+    }
+    if (const ArrayElements elements(o); elements.have(std::span(shape_).subspan(dim))) {
+      array(elements);
       return;
     }
     PyRef items(isNested(o) ? PySequence_Fast(o, "tensor(): expected a sequence") : nullptr);
@@ -201,7 +240,7 @@ class Nest {
     if (n != shape_[dim]) {
       fail<ValueError>("expected sequence of length ", shape_[dim], " at dim ", dim, " (got ", n, ")");
     }
-    for (Py_ssize_t i = 0; i < n; ++i) visit(PySequence_Fast_GET_ITEM(items.get(), i), dim + 1, leaf);
+    for (Py_ssize_t i = 0; i < n; ++i) visit(PySequence_Fast_GET_ITEM(items.get(), i), dim + 1, leaf, array);
   }
 
  private:
@@ -279,7 +318,7 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
   DType t = result.dtype();
   char* p = result.dataAs<char>();
   std::size_t step = itemSize(t);
-  nest.visit(data, 0, [&](PyObject* leaf) {
+  auto ofLeaf = [&](PyObject* leaf) {
     if (t == DType::Float32 && isFloat(leaf)) {
       useTracked(leaf);
       put<float>(p, static_cast<float>(PyFloat_AS_DOUBLE(leaf)));
@@ -287,7 +326,20 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
       storeElement(t, p, leafScalar(leaf, t));
     }
     p += step;
-  });
+  };
+  auto ofArray = [&](const ArrayElements& elements) {
+    const char* from = elements.data();
+    const std::size_t width = itemSize(elements.dtype());
+    const std::size_t count = elements.count();
+    if (elements.dtype() == t && t != DType::Bool) {
+      if (count != 0) std::memcpy(p, from, count * width);
+      p += count * step;
+      return;
+    }
+    for (std::size_t i = 0; i < count; ++i, from += width, p += step)
+      storeElement(t, p, loadElement(elements.dtype(), from));
+  };
+  nest.visit(data, 0, ofLeaf, ofArray);
   return copyTo(result, currentDevice);
 }
 

@@ -50,8 +50,10 @@ constexpr Signature strideSigs[] = {{"stride", sizeParams, [](ParsedArgs& a) -> 
                                          return wrap(
                                              t.strides()[static_cast<std::size_t>(existingDim(a.integer(1), t.dim()))]);
                                        }
-                                       PyRef size(sizeObject(t.strides()));
-                                       return PySequence_Tuple(size.get());
+                                       PyRef all(checked(PyTuple_New(t.dim())));
+                                       for (Py_ssize_t d = 0; d < t.dim(); ++d)
+                                         PyTuple_SET_ITEM(all.get(), d, wrap(t.strides()[d]));
+                                       return all.release();
                                      }}};
 
 template <class F>

@@ -184,6 +184,11 @@ class ModuleList(_ModuleSequence):
         if modules is not None:
             self.extend(modules)
 
+    def _key(self, index: SupportsIndex) -> str:
+        # The names are the places, unless modules were added by others.
+        name = str(_position(index, len(self._modules)))
+        return name if name in self._modules else super()._key(index)
+
     @overload
     def __getitem__(self, index: SupportsIndex) -> Module: ...
     @overload

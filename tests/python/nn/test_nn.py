@@ -326,6 +326,21 @@ def test_module_list_and_dict():
     assert list(table.parameters()) == []
 
 
+def test_places_in_lists_of_modules():
+    several = nn.ModuleList(nn.Linear(1, i + 1) for i in range(4))
+    several.add_module("last", nn.ReLU())  # by a name that is no place
+    assert isinstance(several[4], nn.ReLU) and isinstance(several[-1], nn.ReLU)
+    assert [several[i].out_features for i in (0, -5, 3, -2)] == [1, 1, 4, 4]
+    named = nn.Sequential({"1": nn.ReLU(), "0": nn.Tanh()})
+    assert isinstance(named[0], nn.ReLU) and isinstance(named[-1], nn.Tanh)
+    for modules in (several, named):
+        for index in (len(modules), -len(modules) - 1):
+            with pytest.raises(IndexError, match=f"index {index} is out of range"):
+                modules[index]
+        with pytest.raises(TypeError):
+            modules["0"]
+
+
 def test_parameter_containers():
     values = nn.ParameterList([tandem.ones(2), nn.Parameter(tandem.zeros(1))])
     values.append(tandem.ones(3))
