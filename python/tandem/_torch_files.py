@@ -226,7 +226,7 @@ class TorchFile:
             raise self.error(f"storage {key!r}", "the file is cut off" if len(head) < 8 else "not of the object")
         (count,) = struct.unpack("<q", head)
         flat, _ = self._storages[key]
-        stop = min(at + 8 + max(count, 0) * flat.element_size(), self._data.size)
+        stop: int = min(at + 8 + max(count, 0) * flat.element_size(), self._data.size)
         with tandem.no_grad():
             flat.copy_(self._elements(str(flat.dtype).rpartition(".")[2], key, flat.numel(), at + 8, stop))
         return stop
