@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 BENCH_PYTHON = HERE.parent / "build/bench-env/bin/python"
 CASES = (
     "micro.dispatch",
+    "micro.everyday",
     "micro.kernels",
     "micro.products",
     "micro.factorisations",

@@ -21,8 +21,8 @@ thread_local FusedRecording* recordingOfScopes = nullptr;
 Fusion* fusion = nullptr;
 
 std::int64_t fusedElements(const Tensor& x, const std::optional<Dims>& dims) {
-  // Rows that do not merge are read in pieces: of these a line has elements that lie at most so many apart in the
-  // order.
+  // Rows that do not merge are copied to the cache in pieces, in the order of the row. Elements beside each other in
+  // memory are in one piece where they lie at most so many apart in that order.
   constexpr std::int64_t kFarBehind = 4096;
   const std::int64_t all = x.numel();
   if (x.isContiguous() || !worthFusing(all) || !x.device().isCpu() || activeRecorder != nullptr) return all;
