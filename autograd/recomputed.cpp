@@ -45,7 +45,7 @@ void Recomputation::run(const Recipe::Step& step, Made& made, std::vector<Tensor
   for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i] = find(step.sources[i], made);
   if (step.isWindow) {
     const Tensor& whole = tensors[0];
-    results = {makeAlias(whole, step.window.shape, step.window.strides, whole.impl()->offset + step.window.offset)};
+    results = {makeAlias(whole, step.shape, step.strides, whole.impl()->offset + step.offset)};
     return;
   }
   std::vector<Operand> operands;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "autograd/saved_hooks.h"
+#include "eager/tensor.h"
 #include "ir/schema/op_table.h"
-#include "ir/trace/trace.h"
 
 namespace tandem {
 
@@ -20,14 +20,15 @@ struct Recipe {
     std::uint32_t index = 0;   // among what is kept, of the step, or among the numbers
     std::uint32_t result = 0;  // of the step
   };
-  /// An operation, or a window on what another step or a kept tensor holds.
+  /// An operation, or a window on what another step or a kept tensor holds, in elements.
   struct Step {
     OpCode op{};
     std::vector<Source> sources;
     std::vector<std::int64_t> attrs;
     std::uint32_t results = 1;
     bool isWindow = false;
-    Window window;
+    Dims shape, strides;
+    std::int64_t offset = 0;
   };
   std::vector<Step> steps;
   std::vector<Source> values;  // what is made, by number

@@ -240,7 +240,10 @@ class Choice {
     step.results = static_cast<std::uint32_t>(trace_.results(node).size());
     step.isWindow = node.kind == TraceNode::Kind::Window;
     if (step.isWindow) {
-      step.window = trace_.window(node);
+      const Window& w = trace_.window(node);
+      step.shape = w.shape;
+      step.strides = w.strides;
+      step.offset = w.offset;
     } else {
       step.op = node.op;
       const auto attrs = trace_.attrs(node);
