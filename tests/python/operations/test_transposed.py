@@ -209,8 +209,8 @@ def test_every_permutation_and_every_subset_of_dims(shape, dtype):
             np.testing.assert_allclose(whole.sum(dims).numpy(), whole.numpy().sum(dims), rtol=1e-10, atol=1e-9)
 
 
-# Shapes in memory whose dense dim has blocks of either order behind it, or whole parts of one: of whole vectors of the dim,
-# and of others, all of which end or begin in those before.
+# Shapes in memory whose dense dim has blocks of either order behind it, or whole parts of one: of whole vectors of the
+# dim, and of others, all of which end or begin in those before.
 BLOCKS = [(2048, 128), (32, 32, 64), (64, 64, 72), (4, 1024, 20), (3, 4096, 24), (2, 2, 1024, 16), (3, 5, 30, 64)]
 WHOLE_BLOCKS = """
 import hashlib, itertools, os
