@@ -131,6 +131,11 @@ class Run {
     const RecomputedScope recomputed;
     std::uint32_t recorded = 0;
     bool alone = false;
+    auto endRecording = [&] {
+      RecomputedScope::forget();
+      recording.end();
+      runComplete();
+    };
     for (std::size_t i = 0; i < run_.roots.size(); ++i) deliver(run_.roots[i], run_.cotangents[i]);
     runComplete();
     while (!heap_.empty()) {
@@ -144,9 +149,7 @@ class Run {
         const std::uint32_t group = tapeGroupOf(node);
         const bool byItself = group == 0 && fusesAlone(node, g);
         if (group != recorded || alone || byItself) {
-          RecomputedScope::forget();
-          recording.end();
-          runComplete();
+          endRecording();
           if (group != 0 || byItself) recording.begin(siteOf(node, g));
           recorded = group;
           alone = byItself;
@@ -156,9 +159,7 @@ class Run {
       // Hooks read what a recording has not computed yet: they wait for its end.
       if (recorded == 0 && !alone) runComplete();
     }
-    RecomputedScope::forget();
-    recording.end();
-    runComplete();
+    endRecording();
     return std::move(captured_);
   }
 

@@ -20,6 +20,13 @@ struct Known {
 thread_local std::vector<Known> known;
 thread_local int scopes = 0;
 
+/// What the present recorder has of it; null if nothing.
+Known* knownOf(const Recomputation& of) {
+  const auto it =
+      std::ranges::find_if(known, [&](const Known& k) { return k.of.get() == &of && k.recorder == activeRecorder; });
+  return it != known.end() ? &*it : nullptr;
+}
+
 class Again final : public PackedTensor {
  public:
   Again(Recomputation& of, std::uint32_t number) : of_(&of), number_(number) {}
@@ -40,13 +47,12 @@ Recomputation::Recomputation(std::shared_ptr<const Recipe> recipe, std::vector<T
 
 Ref<PackedTensor> Recomputation::saved(std::uint32_t number) { return Ref<PackedTensor>(new Again(*this, number)); }
 
-void Recomputation::run(const Recipe::Step& step, Made& made, std::vector<Tensor>& results) const {
+std::vector<Tensor> Recomputation::run(const Recipe::Step& step, const Made& made) const {
   std::vector<Tensor> tensors(step.sources.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i] = find(step.sources[i], made);
   if (step.isWindow) {
     const Tensor& whole = tensors[0];
-    results = {makeAlias(whole, step.shape, step.strides, whole.impl()->offset + step.offset)};
-    return;
+    return {makeAlias(whole, step.shape, step.strides, whole.impl()->offset + step.offset)};
   }
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -56,11 +62,12 @@ void Recomputation::run(const Recipe::Step& step, Made& made, std::vector<Tensor
     else
       operands.emplace_back(tensors[i]);
   }
-  results.resize(step.results);
+  std::vector<Tensor> results(step.results);
   applyMulti(step.op, operands, step.attrs, results);
+  return results;
 }
 
-Tensor Recomputation::find(const Recipe::Source& source, Made& made) const {
+Tensor Recomputation::find(const Recipe::Source& source, const Made& made) const {
   using Kind = Recipe::Source::Kind;
   if (source.kind == Kind::Kept) return kept_[source.index];
   if (source.kind != Kind::Step) return {};
@@ -74,10 +81,9 @@ Tensor Recomputation::value(std::uint32_t number) {
            "that a compiled call kept, from which it makes others again for their derivatives.");
   const Recipe::Source& wanted = recipe_->values[number];
   if (wanted.kind == Recipe::Source::Kind::Kept) return kept_[wanted.index];
-  Known own{Ref<const Recomputation>(this), activeRecorder, Made(recipe_->steps.size())};
-  auto here =
-      std::ranges::find_if(known, [&](const Known& k) { return k.of.get() == this && k.recorder == activeRecorder; });
-  Made made = std::move(here != known.end() ? here->made : own.made);
+  Known* here = knownOf(*this);
+  Made made = here != nullptr ? std::move(here->made) : Made();
+  made.resize(recipe_->steps.size());
   NoGrad noGrad;
   // Steps that are needed and not made yet, each behind those that it reads.
   std::vector<std::uint32_t> open{wanted.index};
@@ -91,17 +97,14 @@ Tensor Recomputation::value(std::uint32_t number) {
     for (const Recipe::Source& source : recipe_->steps[at].sources)
       if (source.kind == Recipe::Source::Kind::Step && made[source.index].empty()) open.push_back(source.index);
     if (open.size() > before) continue;
-    std::vector<Tensor> results;
-    run(recipe_->steps[at], made, results);
-    made[at] = std::move(results);
+    made[at] = run(recipe_->steps[at], made);
     open.pop_back();
   }
   Tensor result = made[wanted.index][wanted.result];
   if (scopes > 0) {
     // Operations may have ended a recording, and what was known with it.
-    here =
-        std::ranges::find_if(known, [&](const Known& k) { return k.of.get() == this && k.recorder == activeRecorder; });
-    if (here == known.end()) here = known.insert(known.end(), std::move(own));
+    here = knownOf(*this);
+    if (here == nullptr) here = &known.emplace_back(Known{Ref<const Recomputation>(this), activeRecorder, {}});
     here->made = std::move(made);
   }
   return result;

@@ -47,8 +47,8 @@ class Recomputation : public Counted<Recomputation> {
 
  private:
   using Made = std::vector<std::vector<Tensor>>;  // by step and result; empty: not yet
-  Tensor find(const Recipe::Source& source, Made& made) const;
-  void run(const Recipe::Step& step, Made& made, std::vector<Tensor>& results) const;
+  [[nodiscard]] Tensor find(const Recipe::Source& source, const Made& made) const;
+  [[nodiscard]] std::vector<Tensor> run(const Recipe::Step& step, const Made& made) const;
 
   std::shared_ptr<const Recipe> recipe_;
   std::vector<Tensor> kept_;
