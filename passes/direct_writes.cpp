@@ -11,19 +11,10 @@ namespace {
 
 constexpr llvm::StringLiteral kDirect = "td.direct";
 
-Dims mapOf(td::RegionOp region, std::size_t operand) {
-  return Dims(DimsRef(mlir::cast<mlir::DenseI64ArrayAttr>(region.getMaps()[operand]).asArrayRef()));
-}
-
 Dims sizesAlong(const Dims& map, const Dims& space) {
   Dims sizes;
   for (std::int64_t d : map) sizes.push_back(space[static_cast<std::size_t>(d)]);
   return sizes;
-}
-
-bool isFramed(td::RegionOp region, std::size_t input) {
-  mlir::Value argument = region.getBody().front().getArgument(static_cast<unsigned>(input));
-  return llvm::any_of(argument.getUsers(), [](mlir::Operation* user) { return mlir::isa<td::FrameOp>(user); });
 }
 
 /// Is the innermost dim of one, of those where both move, the innermost of the other?
@@ -67,7 +58,7 @@ bool canWriteDirectly(td::WriteOp write, llvm::function_ref<bool(mlir::Value)> i
   if (!region || region.getKind() != "pointwise" || !result.hasOneUse()) return false;
   const Dims space{DimsRef(region.getSpace())};
   const std::size_t numInputs = region.getInputs().size();
-  const Dims map = mapOf(region, numInputs + result.getResultNumber());
+  const Dims map = regionMap(region, numInputs + result.getResultNumber());
   const Dims strides = coreStrides(td::shapeOf(result), DimsRef(write.getStrides()));
   if (map.size() != space.size() || !liesApart(sizesAlong(map, space), strides)) return false;
   const Dims over = spread(space, map, strides);
@@ -77,16 +68,16 @@ bool canWriteDirectly(td::WriteOp write, llvm::function_ref<bool(mlir::Value)> i
     mlir::Value v = region.getInputs()[k];
     if (!td::isTensorType(v.getType())) continue;
     const Place place = placeOf(v);
-    const bool framed = isFramed(region, k);
-    const Dims in = framed ? contiguousStrides(space) : stridesOver(space, mapOf(region, k), v);
-    const bool itself = !framed && in == over && place.offset == static_cast<std::int64_t>(write.getOffset()) &&
+    const Dims in = inputStrides(region, k);
+    const bool itself = !frameOf(region, k) && in == over &&
+                        place.offset == static_cast<std::int64_t>(write.getOffset()) &&
                         td::dtypeOf(v.getType()) == td::dtypeOf(result.getType());
     if (isMemory(place.value) && !itself) return false;
     moves |= llvm::any_of(in, [](std::int64_t s) { return s != 0; });
     along |= alike(space, in, over);
   }
   if (moves && !along) return false;
-  write->setAttr(kDirect, mlir::UnitAttr::get(write.getContext()));
+  writeDirectly(write);
   const bool walks = walksOperands(region);
   write->removeAttr(kDirect);
   return walks;

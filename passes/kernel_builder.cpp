@@ -78,14 +78,6 @@ class RegionBody {
   llvm::DenseMap<mlir::Value, BodyValue> known_;
 };
 
-// The frame that a region's input is the value of; null for other inputs.
-td::FrameOp frameOf(td::RegionOp region, std::size_t input) {
-  mlir::Value argument = region.getBody().front().getArgument(static_cast<unsigned>(input));
-  for (mlir::Operation* user : argument.getUsers())
-    if (auto frame = mlir::dyn_cast<td::FrameOp>(user); frame && frame.getValue() == argument) return frame;
-  return {};
-}
-
 // Has a kernel an index, or inputs addressed by their place in its whole space?
 bool knowsPlace(const KernelSignature& s) {
   return llvm::any_of(s.steps, [](auto& step) { return step.kind == KernelStep::Kind::Index; }) ||
@@ -102,32 +94,46 @@ Dims resultStrides(mlir::Value result) {
 // False where no kernel walks the operands.
 bool layOutRegion(RegionLaunch& launch, td::RegionOp region) {
   RegionBody(launch.signature, region);
-  Dims shape{DimsRef(region.getSpace())};
+  const Dims space{DimsRef(region.getSpace())};
   std::vector<Dims> strides;
-  auto map = [&](std::size_t i) {
-    return Dims(DimsRef(mlir::cast<mlir::DenseI64ArrayAttr>(region.getMaps()[i]).asArrayRef()));
-  };
   std::size_t at = 0;
   std::vector<std::int64_t> frames;
   for (mlir::Value v : region.getInputs()) {
+    if (isTensor(v)) strides.push_back(inputStrides(region, at));
     if (td::FrameOp frame = frameOf(region, at)) {
-      strides.push_back(spread(shape, map(at), contiguousStrides(coreDims(td::shapeOf(frame)))));
       frames.push_back(static_cast<std::int64_t>(frame.getBegin()));
       frames.push_back(numelOf(td::shapeOf(v)));
-    } else if (isTensor(v)) {
-      strides.push_back(stridesOver(shape, map(at), v));
     }
     ++at;
   }
-  for (mlir::Value v : region.getResults()) strides.push_back(spread(shape, map(at++), resultStrides(v)));
+  for (mlir::Value v : region.getResults()) strides.push_back(spread(space, regionMap(region, at++), resultStrides(v)));
   if (!layOutRegion(launch, region.getKind(), static_cast<std::size_t>(region.getBegin()),
-                    static_cast<std::size_t>(region.getEnd()), shape, std::move(strides)))
+                    static_cast<std::size_t>(region.getEnd()), space, std::move(strides)))
     return false;
   std::copy(frames.begin(), frames.end(), launch.args.end() - static_cast<std::ptrdiff_t>(frames.size()));
   return true;
 }
 
 }  // namespace
+
+Dims regionMap(td::RegionOp region, std::size_t operand) {
+  return Dims(DimsRef(mlir::cast<mlir::DenseI64ArrayAttr>(region.getMaps()[operand]).asArrayRef()));
+}
+
+td::FrameOp frameOf(td::RegionOp region, std::size_t input) {
+  mlir::Value argument = region.getBody().front().getArgument(static_cast<unsigned>(input));
+  for (mlir::Operation* user : argument.getUsers())
+    if (auto frame = mlir::dyn_cast<td::FrameOp>(user); frame && frame.getValue() == argument) return frame;
+  return {};
+}
+
+Dims inputStrides(td::RegionOp region, std::size_t input) {
+  const Dims space{DimsRef(region.getSpace())};
+  const Dims map = regionMap(region, input);
+  if (td::FrameOp frame = frameOf(region, input))
+    return spread(space, map, contiguousStrides(coreDims(td::shapeOf(frame))));
+  return stridesOver(space, map, region.getInputs()[static_cast<unsigned>(input)]);
+}
 
 RegionLaunch regionLaunch(td::RegionOp region) {
   RegionLaunch launch;

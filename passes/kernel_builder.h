@@ -18,6 +18,12 @@ struct RegionLaunch : Launch {
 
 /// The kernel of a region. Its inputs are the region's tensor inputs in order, its scalars the others.
 RegionLaunch regionLaunch(td::RegionOp region);
+/// The dims of a region's space that those of an operand other than 1 run along: inputs, then results.
+Dims regionMap(td::RegionOp region, std::size_t operand);
+/// The frame that a region's input is the value of; null for other inputs.
+td::FrameOp frameOf(td::RegionOp region, std::size_t input);
+/// The strides over a region's space of an input that is a tensor, or of the frame that it is the value of.
+Dims inputStrides(td::RegionOp region, std::size_t input);
 /// Is there a kernel that walks the operands of a region as they lie?
 bool walksOperands(td::RegionOp region);
 /// Completes the launch of a region of this kind over a space, of which it reduces the dims [begin, end), for operands
