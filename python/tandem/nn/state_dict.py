@@ -47,13 +47,12 @@ IncompatibleKeys.__name__ = IncompatibleKeys.__qualname__ = "_IncompatibleKeys" 
 _IncompatibleKeys = IncompatibleKeys
 
 
-def persistent_state(module: Module) -> dict[str, tandem.Tensor]:
-    """The module's own parameters and persistent buffers that are not None, by name."""
-    state: dict[str, tandem.Tensor] = {name: p for name, p in module._parameters.items() if p is not None}
-    for name, buffer in module._buffers.items():
-        if buffer is not None and name not in module._non_persistent_buffers_set:
-            state[name] = buffer
-    return state
+def _persistent(module: Module) -> dict[str, tandem.Tensor | None]:
+    """The module's own parameters and persistent buffers by name, with those that are None."""
+    if not module._buffers:
+        return module._parameters  # type: ignore[return-value]  # nobody writes to it
+    passing = module._non_persistent_buffers_set
+    return {**module._parameters, **{name: b for name, b in module._buffers.items() if name not in passing}}
 
 
 def collect(module: Module, destination: dict[str, Any], prefix: str, keep_vars: bool) -> dict[str, Any]:
@@ -79,13 +78,9 @@ def collect(module: Module, destination: dict[str, Any], prefix: str, keep_vars:
 
 def save_own(module: Module, destination: dict[str, Any], prefix: str, keep_vars: bool, extra: bool) -> None:
     """Write what `module` itself holds into `destination`, and its extra state if it has any."""
-    for name, tensor in module._parameters.items():
+    for name, tensor in _persistent(module).items():
         if tensor is not None:
             destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
-    passing = module._non_persistent_buffers_set
-    for name, buffer in module._buffers.items():
-        if buffer is not None and name not in passing:
-            destination[prefix + name] = buffer if keep_vars or is_lazy(buffer) else buffer.detach()
     if extra:
         destination[prefix + EXTRA_STATE] = module.get_extra_state()
 
@@ -103,14 +98,6 @@ def _swap(target: tandem.Tensor, value: tandem.Tensor, assign: bool) -> None:
         wanted = target.requires_grad
         new = new.requires_grad_(wanted) if isinstance(new, Parameter) else Parameter(new, requires_grad=wanted)
     tandem.utils.swap_tensors(target, new)
-
-
-def _persistent(module: Module) -> dict[str, tandem.Tensor | None]:
-    """The module's own parameters and persistent buffers by name, with those that are None."""
-    if not module._buffers:
-        return module._parameters  # type: ignore[return-value]  # nobody writes to it
-    passing = module._non_persistent_buffers_set
-    return {**module._parameters, **{name: b for name, b in module._buffers.items() if name not in passing}}
 
 
 def _load_tensor(module: Module, name: str, target: tandem.Tensor, key: str, value: Any, assign: bool) -> str | None:
