@@ -8,14 +8,13 @@
 //   - what a stage makes lies in memory as its operand, for the next stage
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <limits>
 
 #include "eager/kernels.h"
 #include "ir/schema/reduction_plan.h"
 #include "runtime/base/long_work.h"
 #include "runtime/device/launch.h"
 #include "runtime/kernel/launch_builder.h"
+#include "runtime/kernel/memory_order.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem {
@@ -124,29 +123,12 @@ bool anyZero(const Tensor& t) {
 
 void reduceStages(const OpFacts& op, Tensor source, DimsRef dims, DType accumulator, const Tensor& out);
 
-/// The dims of `t` in the order in which it lies in memory, the innermost last; dims of size 1 stay before these.
-Dims memoryOrder(const Tensor& t) {
-  Dims order;
-  for (std::int64_t d = 0; d < t.dim(); ++d) order.push_back(d);
-  auto step = [&](std::int64_t d) {
-    return t.shape()[d] == 1 ? std::numeric_limits<std::int64_t>::max() : std::abs(t.strides()[d]);
-  };
-  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return step(a) > step(b); });
-  return order;
-}
-
 /// Whose dims lie in this order, so that what is made of an operand, and read by the next stage, lies as the operand.
 Tensor emptyInOrder(const Dims& order, const Dims& shape, DType dtype, Device device) {
   const Tensor made = makeEmpty(shape, dtype, device);
   // More dims may not merge into as many as kernels walk.
   if (std::ranges::is_sorted(order) || shape.size() > kMaxOuterRank) return made;
-  Dims strides(shape.size(), 0);
-  std::int64_t step = 1;
-  for (std::size_t i = order.size(); i-- > 0;) {
-    strides[order[i]] = step;
-    step *= shape[order[i]];
-  }
-  return makeAlias(made, shape, strides, 0);
+  return makeAlias(made, shape, stridesInOrder(shape, order), 0);
 }
 
 /// Takes the dims in the order of the memory. The result comes in that order too, and is copied where it matters. False
@@ -202,7 +184,7 @@ void runReduction(const OpFacts& op, const Tensor& input, std::span<const std::i
   // Zeros are looked for on the host, which would have to wait for other devices.
   const bool mayLook = input.device().isCpu() || !isFloating(accumulator);
   if (!input.isContiguous() && mayLook && inAnyOrder(op, accumulator)) {
-    const Dims order = memoryOrder(input);
+    const Dims order = memoryOrder(input.shape(), input.strides());
     if (!std::ranges::is_sorted(order) && reduceInMemoryOrder(op, input, dims, accumulator, out, order)) return;
   }
   reduceStages(op, input, dims, accumulator, out);
@@ -238,7 +220,7 @@ void reduceStages(const OpFacts& op, Tensor source, DimsRef dims, DType accumula
     }
     Dims shape = source.shape();
     for (std::size_t d = stages[i].begin; d < stages[i].end; ++d) shape[d] = 1;
-    const Tensor into = emptyInOrder(memoryOrder(source), shape, accumulator, out.device());
+    const Tensor into = emptyInOrder(memoryOrder(source.shape(), source.strides()), shape, accumulator, out.device());
     runStage(op, source, stages[i], accumulator, into, into.strides());
     source = into;
   }

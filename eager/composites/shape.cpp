@@ -6,6 +6,7 @@
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"
+#include "eager/kernels.h"
 #include "eager/memory_format.h"
 #include "eager/number_range.h"
 #include "eager/ops.h"
@@ -201,12 +202,8 @@ Tensor cat(std::span<const Tensor> tensors, std::int64_t dim) {
   if (kept.empty()) kept.push_back(tensors[0]);
   if (mixed) {
     std::vector<TensorMeta> metas;
-    for (const auto& x : tensors) {
-      TensorMeta m;
-      m.shape = x.shape();
-      m.dtype = x.dtype();
-      metas.push_back(m);
-    }
+    metas.reserve(tensors.size());
+    for (const auto& x : tensors) metas.push_back(metaOf(x));
     const DType dtype = resultType(metas);
     for (auto& x : kept) x = toDType(x, dtype);
   }

@@ -15,6 +15,7 @@
 #include "runtime/device/thread_pool.h"
 #include "runtime/kernel/column_reduction.h"
 #include "runtime/kernel/launch_builder.h"
+#include "runtime/kernel/memory_order.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::cpu {
@@ -280,16 +281,7 @@ void reduceInOrder(const StridedReduction& r) {
   const lib::Scratch<char> memory(r.out.numel() * static_cast<std::int64_t>(itemSize(r.out.dtype)));
   StridedReduction to = r;
   to.out.data = memory.data();
-  const Dims& shape = r.out.shape;
-  Dims order;
-  for (std::size_t d = 0; d < shape.size(); ++d) order.push_back(static_cast<std::int64_t>(d));
-  std::ranges::stable_sort(order,
-                           [&](auto a, auto b) { return std::abs(r.in.strides[a]) < std::abs(r.in.strides[b]); });
-  std::int64_t step = 1;
-  for (const std::int64_t d : order) {
-    to.out.strides[d] = step;
-    step *= shape[d];
-  }
+  to.out.strides = stridesInOrder(r.out.shape, memoryOrder(r.in.shape, r.in.strides));
   const auto columns = columnsOf(to);
   launch(kernelOf(columns->kernel), columns->args.data(), columns->space);
   copyArray(to.out, r.out);
