@@ -125,5 +125,24 @@ TEST(GemmGroups, Products) {
       }
 }
 
+/// A result that is written past the caches, with rows at the beginnings of lines and elsewhere, has the rows that
+/// smaller products have, with subnormal numbers among them.
+TEST(GemmGroups, LargeResults) {
+  std::mt19937 generator(3);
+  const std::int64_t m = 2100, k = 40, part = 300;
+  for (const std::int64_t n : {2048, 2061}) {
+    Elements a = random(m * k, 1, generator);
+    for (std::int64_t i = 0; i < 3 * k; ++i) a[i] = toBFloat16(1e-20F);
+    Elements b = random(k * n, 1, generator);
+    for (std::int64_t p = 0; p < k; ++p) b[p * n + 40] = toBFloat16(1e-19F);
+    Elements whole(static_cast<std::size_t>(m * n)), rows(static_cast<std::size_t>(part * n));
+    groupsGemm(m, n, k, {a.data(), k, 1}, {b.data(), n, 1}, whole.data(), false);
+    for (std::int64_t i = 0; i < m; i += part) {
+      groupsGemm(part, n, k, {a.data() + i * k, k, 1}, {b.data(), n, 1}, rows.data(), false);
+      for (std::size_t x = 0; x < rows.size(); ++x) ASSERT_EQ(whole[i * n + x].bits, rows[x].bits) << n << " " << x;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tandem::lib

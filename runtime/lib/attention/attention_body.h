@@ -214,13 +214,9 @@ class ForwardProducts<V, BFloat16> {
   }
 
   void pack(std::int64_t first, std::int64_t count) {
-    const auto panels = [](const Matrix<BFloat16>& b, std::int64_t k, std::int64_t n, Pair* to) {
-      for (std::int64_t j = 0; j < n; j += kGroupColumns)
-        packGroupPanel(b, k, j, std::min(kGroupColumns, n - j), to + j * wholeGroups(k) / 2);
-    };
     count_ = count;
-    panels({key_ + first * p_.key.strides[2], 1, p_.key.strides[2]}, p_.width, count, keys_);
-    panels({value_ + first * p_.value.strides[2], p_.value.strides[2], 1}, count, p_.valueWidth, values_);
+    packGroupPanels({key_ + first * p_.key.strides[2], 1, p_.key.strides[2]}, p_.width, 0, count, keys_);
+    packGroupPanels({value_ + first * p_.value.strides[2], p_.value.strides[2], 1}, count, 0, p_.valueWidth, values_);
     const std::int64_t keys = wholeGroups(count);
     forScores_ = kernels_.forExponents(queryExponent_, exponent(keys, width_, elements(keys_), width_));
     // Exponentials that are smaller add too little to be seen, if values are not of very different sizes, and none of

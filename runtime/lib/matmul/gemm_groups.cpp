@@ -28,7 +28,9 @@ constexpr std::int64_t kTileRows = 256;
 constexpr std::int64_t kTilePanels = 8;
 constexpr std::int64_t kFewGroups = 8;  // whose tiles wait for their results
 constexpr std::int64_t kNearWords = 96 * 1024;
+constexpr std::int64_t kGroupWords = kGroup / 2 * kGroupColumns;  // of a group of a panel
 constexpr std::int64_t kMinTileWork = std::int64_t{1} << 22;
+constexpr std::int64_t kToMemory = std::int64_t{4} << 20;  // elements of a result that is written past the caches
 constexpr int kNoExponent = 255;
 
 /// A group of elements.
@@ -46,7 +48,7 @@ class GroupsProduct {
   GroupsProduct(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, void* c,
                 bool wide)
       : m_(m), n_(n), k_(k), a_(a), b_(b), c_(c), wide_(wide), stride_(n), groups_(ceilDiv(k, kGroup)),
-        panelSize_(groups_ * kGroup / 2 * kGroupColumns) {
+        panelSize_(groups_ * kGroupWords) {
     // Of few rows tiles take the columns for rows, where those are dense: a large matrix is read once, where it lies.
     // Vectors are of columns, so that a few of them are better rows.
     turned_ = kernels_.areTiles ? m <= kGroupColumns && n > m && b.rowStride == 1 : n < kGroupColumns && n < m;
@@ -55,13 +57,13 @@ class GroupsProduct {
       a_ = {b.data, b.columnStride, b.rowStride};
       b_ = {a.data, a.columnStride, a.rowStride};
     }
+    toMemory_ = !wide && !turned_ && m * n >= kToMemory;
     panels_ = ceilDiv(n_, kGroupColumns);
     // Tiles are so small that what they read again is near, and not so small that threads have little to share.
     height_ = std::min(m_, groups_ <= kFewGroups || panels_ == 1 ? kTileRows / 4 : kTileRows);
     down_ = ceilDiv(m_, height_);
-    const std::int64_t most = packsInside() ? std::min(kNearWords / panelSize_, kTilePanels) : kTilePanels;
     const std::int64_t least = kMinTileWork / (height_ * k * kGroupColumns) + 1;
-    width_ = std::clamp<std::int64_t>(std::min(most, least), 1, panels_);
+    width_ = std::min({kTilePanels, least, panels_});
     across_ = ceilDiv(panels_, width_);
   }
 
@@ -84,7 +86,7 @@ class GroupsProduct {
     rowExponents_ = exponents.data() + panels_;
     if (!packsInside())
       parallelFor(panels_, grainOf(k_ * kGroupColumns), [&](std::int64_t begin, std::int64_t end) {
-        pack(begin, end - begin, packed_ + begin * panelSize_);
+        pack(begin, end - begin, 0, groups_, packed_ + begin * panelSize_, panelExponents_ + begin);
       });
     if (!looksInside())
       parallelFor(down_, grainOf(k_ * height_), [&](std::int64_t begin, std::int64_t end) {
@@ -108,40 +110,52 @@ class GroupsProduct {
     if (!kernels_.flush()) return kNoExponent;
     return smallestExponent(rowsFrom(i0), groups_ * kGroup, a_.data + i0 * a_.rowStride, a_.rowStride);
   }
-  void pack(std::int64_t p0, std::int64_t count, Pair* to) const {
-    for (std::int64_t p = p0; p < p0 + count; ++p, to += panelSize_) {
-      const std::int64_t j = p * kGroupColumns;
-      packGroupPanel(b_, k_, j, std::min(kGroupColumns, n_ - j), to);
-      if (kernels_.flush())
-        panelExponents_[p] = smallestExponent(panelSize_ / kGroupColumns, 2 * kGroupColumns,
-                                              reinterpret_cast<BFloat16*>(to), 2 * kGroupColumns);
+  /// Groups [g, g + groups) of panels, and the smallest exponent of each panel there.
+  void pack(std::int64_t p0, std::int64_t count, std::int64_t g, std::int64_t groups, Pair* to, int* exponents) const {
+    const Matrix<BFloat16> b{b_.data + g * kGroup * b_.rowStride, b_.rowStride, b_.columnStride};
+    for (std::int64_t p = 0; p < count; p += kTilePanels) {
+      const std::int64_t end = std::min(p + kTilePanels, count), j = (p0 + p) * kGroupColumns;
+      packGroupPanels(b, std::min(groups * kGroup, k_ - g * kGroup), j, std::min((p0 + end) * kGroupColumns, n_) - j,
+                      to);
+      for (std::int64_t q = p; q < end; ++q, to += groups * kGroupWords)
+        if (kernels_.flush())
+          exponents[q] = smallestExponent(groups * kGroup / 2, 2 * kGroupColumns, reinterpret_cast<BFloat16*>(to),
+                                          2 * kGroupColumns);
     }
-  }
-
-  [[nodiscard]] GroupTileFn kernelOf(std::int64_t block, std::int64_t p0, std::int64_t count) const {
-    if (!kernels_.flush()) return kernels_.exact;
-    const int a = looksInside() ? exponentOfRows(block * height_) : rowExponents_[block];
-    return kernels_.forExponents(a, *std::min_element(panelExponents_ + p0, panelExponents_ + p0 + count));
   }
 
   /// Of so many blocks of rows the one of that number, panels from p0 on.
   void makeTile(std::int64_t block, std::int64_t p0) const {
     const std::int64_t i0 = block * height_, rows = rowsFrom(i0), count = std::min(width_, panels_ - p0);
     const std::int64_t ld = count * kGroupColumns;
-    const Scratch<Pair> own(packsInside() ? count * panelSize_ : 0);
-    if (packsInside()) pack(p0, count, own.data());
+    // What is packed here is multiplied at once, so many groups at a time.
+    const std::int64_t most = packsInside() ? std::max<std::int64_t>(kNearWords / (count * kGroupWords), 1) : groups_;
+    const Scratch<Pair> own(packsInside() ? count * std::min(most, groups_) * kGroupWords : 0);
     const Scratch<float> sums(rows * ld);
-    const GroupTile tile{.rows = rows,
-                         .groups = groups_,
-                         .a = a_.data + i0 * a_.rowStride,
-                         .lda = a_.rowStride,
-                         .panels = packsInside() ? own.data() : packed_ + p0 * panelSize_,
-                         .count = count,
-                         .panelStride = panelSize_,
-                         .c = sums.data(),
-                         .ldc = ld,
-                         .last = lastOfGroups(k_)};
-    kernelOf(block, p0, count)(tile);
+    int exponents[kTilePanels];
+    const int* ofPanels = panelExponents_ + p0;
+    const int ofRows = looksInside() ? exponentOfRows(i0) : rowExponents_[block];
+    for (std::int64_t g = 0; g < groups_; g += most) {
+      const std::int64_t groups = std::min(most, groups_ - g);
+      if (packsInside()) {
+        pack(p0, count, g, groups, own.data(), exponents);
+        ofPanels = exponents;
+      }
+      const GroupTileFn kernel = kernels_.flush()
+                                     ? kernels_.forExponents(ofRows, *std::min_element(ofPanels, ofPanels + count))
+                                     : kernels_.exact;
+      kernel({.rows = rows,
+              .groups = groups,
+              .a = a_.data + i0 * a_.rowStride + g * kGroup,
+              .lda = a_.rowStride,
+              .panels = packsInside() ? own.data() : packed_ + p0 * panelSize_,
+              .count = count,
+              .panelStride = groups * kGroupWords,
+              .c = sums.data(),
+              .ldc = ld,
+              .add = g > 0,
+              .last = g + groups < groups_ ? kGroup : lastOfGroups(k_)});
+    }
     put(sums.data(), ld, i0, rows, p0 * kGroupColumns);
   }
 
@@ -149,10 +163,11 @@ class GroupsProduct {
   void put(const float* sums, std::int64_t ld, std::int64_t i0, std::int64_t rows, std::int64_t j0) const {
     const std::int64_t columns = std::min(ld, n_ - j0);
     const auto line = [&](const float* from, std::int64_t at, std::int64_t elements) {
-      putFloats(from, elements, c_, at, wide_);
+      putFloats(from, elements, c_, at, wide_, toMemory_);
     };
     if (!turned_) {
       for (std::int64_t i = 0; i < rows; ++i) line(sums + i * ld, (i0 + i) * stride_ + j0, columns);
+      if (toMemory_) endToMemory();
       return;
     }
     const Scratch<float> lines(rows * columns);
@@ -167,7 +182,7 @@ class GroupsProduct {
   bool wide_;
   std::int64_t stride_;  // of rows of c
   std::int64_t groups_, panelSize_;
-  bool turned_ = false;
+  bool turned_ = false, toMemory_ = false;
   std::int64_t panels_ = 0;              // of b
   std::int64_t height_ = 0, down_ = 0;   // rows of a tile, and blocks of them
   std::int64_t width_ = 0, across_ = 0;  // panels of a tile, and tiles side by side
@@ -242,34 +257,41 @@ int smallestExponent(const BFloat16* from, std::int64_t n) {
   return least;
 }
 
-void packGroupPanel(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::int64_t columns, Pair* to) {
-  const std::int64_t words = wholeGroups(k) / 2;
+void packGroupPanels(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::int64_t columns, Pair* to) {
+  const std::int64_t words = wholeGroups(k) / 2, panelSize = words * kGroupColumns;
   std::int64_t p = 0;  // words of a column that are done
   if (hasPairs(b)) {
     // The words of columns are transposed.
-    if (columns < kGroupColumns) std::memset(to, 0, static_cast<std::size_t>(words * kGroupColumns) * sizeof(Pair));
     p = k / 2;
-    const auto* from = reinterpret_cast<const float*>(b.data + j * b.columnStride);
-    transposeTo(from, b.columnStride / 2, reinterpret_cast<float*>(to), kGroupColumns, p, columns);
+    for (std::int64_t x = 0; x < columns; x += kGroupColumns) {
+      const std::int64_t here = std::min(kGroupColumns, columns - x);
+      Pair* const panel = to + x / kGroupColumns * panelSize;
+      if (here < kGroupColumns) std::memset(panel, 0, static_cast<std::size_t>(panelSize) * sizeof(Pair));
+      const auto* from = reinterpret_cast<const float*>(b.data + (j + x) * b.columnStride);
+      transposeTo(from, b.columnStride / 2, reinterpret_cast<float*>(panel), kGroupColumns, p, here);
+    }
   }
   for (; p < words; ++p) {
-    Pair* const row = to + p * kGroupColumns;
     const auto element = [&](std::int64_t i, std::int64_t x) -> Pair {
       return i < k ? b.data[i * b.rowStride + (j + x) * b.columnStride].bits : 0;
     };
-    std::int64_t x = 0;
-    if (b.columnStride == 1 && 2 * p + 1 < k) {
-      for (; x + 16 <= columns; x += 16) {
-        const BFloat16* const from = b.data + 2 * p * b.rowStride + j + x;
-        const __m256i even = load(from), odd = load(from + b.rowStride);
-        const __m256i low = _mm256_unpacklo_epi16(even, odd), high = _mm256_unpackhi_epi16(even, odd);
-        auto* const at = reinterpret_cast<__m256i*>(row + x);
-        _mm256_storeu_si256(at, _mm256_permute2x128_si256(low, high, 0x20));
-        _mm256_storeu_si256(at + 1, _mm256_permute2x128_si256(low, high, 0x31));
+    for (std::int64_t first = 0; first < columns; first += kGroupColumns) {
+      Pair* const row = to + first / kGroupColumns * panelSize + p * kGroupColumns - first;
+      const std::int64_t end = std::min(first + kGroupColumns, columns);
+      std::int64_t x = first;
+      if (b.columnStride == 1 && 2 * p + 1 < k) {
+        for (; x + 16 <= end; x += 16) {
+          const BFloat16* const from = b.data + 2 * p * b.rowStride + j + x;
+          const __m256i even = load(from), odd = load(from + b.rowStride);
+          const __m256i low = _mm256_unpacklo_epi16(even, odd), high = _mm256_unpackhi_epi16(even, odd);
+          auto* const at = reinterpret_cast<__m256i*>(row + x);
+          _mm256_storeu_si256(at, _mm256_permute2x128_si256(low, high, 0x20));
+          _mm256_storeu_si256(at + 1, _mm256_permute2x128_si256(low, high, 0x31));
+        }
       }
+      for (; x < end; ++x) row[x] = element(2 * p, x) | element(2 * p + 1, x) << 16;
+      for (; x < first + kGroupColumns; ++x) row[x] = 0;
     }
-    for (; x < columns; ++x) row[x] = element(2 * p, x) | element(2 * p + 1, x) << 16;
-    for (; x < kGroupColumns; ++x) row[x] = 0;
   }
 }
 

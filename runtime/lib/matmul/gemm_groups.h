@@ -67,9 +67,8 @@ struct GroupKernels {
 };
 const GroupKernels& groupKernels();
 
-/// Columns [j, j + columns) of b[k], at most kGroupColumns, as a panel, with zeros behind them and behind the last of
-/// k.
-void packGroupPanel(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::int64_t columns, Pair* to);
+/// Columns [j, j + columns) of b[k] as panels one behind the other, with zeros behind them and behind the last of k.
+void packGroupPanels(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::int64_t columns, Pair* to);
 
 /// The smallest exponent, as stored, of any element but zero of rows of whole groups, `ld` apart.
 int smallestExponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld);

@@ -55,15 +55,21 @@ TANDEM_WIDE std::int64_t narrowWide(const float* from, BFloat16* to, std::int64_
   return i;
 }
 
-/// The same by the instruction for it, which takes subnormal numbers for zeros: those are rounded as above.
+/// The same by the instruction for it, which takes subnormal numbers for zeros: those are rounded as above. ToMemory:
+/// whole lines go past the caches.
+template <bool ToMemory>
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512bf16")]] std::int64_t narrowByInstruction(const float* from,
                                                                                          BFloat16* to, std::int64_t n) {
   constexpr int kSubnormal = 0x20;
+  constexpr std::uintptr_t kLine = 64;
   std::int64_t i = 0;
+  if (ToMemory && reinterpret_cast<std::uintptr_t>(to) % kLine != 0) return narrowByInstruction<false>(from, to, n);
   for (; i + 32 <= n; i += 32) {
     const __m512 low = _mm512_loadu_ps(from + i), high = _mm512_loadu_ps(from + i + 16);
     if ((_mm512_fpclass_ps_mask(low, kSubnormal) | _mm512_fpclass_ps_mask(high, kSubnormal)) != 0)
       narrowWide(from + i, to + i, 32);
+    else if constexpr (ToMemory)
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), (__m512i)(_mm512_cvtne2ps_pbh(high, low)));
     else
       _mm512_storeu_si512(to + i, (__m512i)(_mm512_cvtne2ps_pbh(high, low)));
   }
@@ -117,11 +123,13 @@ void narrow(const float* from, Half* to, std::int64_t n) {
                      _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
   for (; i < n; ++i) to[i] = {_cvtss_sh(from[i], _MM_FROUND_TO_NEAREST_INT)};
 }
-void narrow(const float* from, BFloat16* to, std::int64_t n) {
+void narrow(const float* from, BFloat16* to, std::int64_t n, bool toMemory) {
   static const bool own = hasAvx512BFloat16();
-  std::int64_t i = own ? narrowByInstruction(from, to, n) : 0;
+  std::int64_t i = 0;
+  if (own) i = toMemory ? narrowByInstruction<true>(from, to, n) : narrowByInstruction<false>(from, to, n);
   if (hasAvx512()) i += narrowWide(from + i, to + i, n - i);
   for (; i < n; ++i) to[i] = toBFloat16(from[i]);
 }
+void endToMemory() { _mm_sfence(); }
 
 }  // namespace tandem::lib

@@ -16,11 +16,14 @@ void widen(const Half* from, float* to, std::int64_t n);
 void widen(const BFloat16* from, float* to, std::int64_t n);
 /// Rounded to nearest even.
 void narrow(const float* from, Half* to, std::int64_t n);
-void narrow(const float* from, BFloat16* to, std::int64_t n);
+/// `toMemory`: past the caches, where the processor can, which need not read the lines that it writes. Other threads
+/// see such elements after endToMemory().
+void narrow(const float* from, BFloat16* to, std::int64_t n, bool toMemory = false);
+void endToMemory();
 
 /// Brings elements to place `at` of an array of float32 if `wide`, else, rounded, of bfloat16.
-inline void putFloats(const float* from, std::int64_t n, void* to, std::int64_t at, bool wide) {
-  wide ? copyRow(from, n, static_cast<float*>(to) + at) : narrow(from, static_cast<BFloat16*>(to) + at, n);
+inline void putFloats(const float* from, std::int64_t n, void* to, std::int64_t at, bool wide, bool toMemory = false) {
+  wide ? copyRow(from, n, static_cast<float*>(to) + at) : narrow(from, static_cast<BFloat16*>(to) + at, n, toMemory);
 }
 
 /// The inner product of up to kDotBlock elements, as gemm_kernel.h says; half types are widened in registers. A is a
