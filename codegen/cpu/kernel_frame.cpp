@@ -42,7 +42,12 @@ KernelFrame::KernelFrame(mlir::ModuleOp module, const KernelSignature& signature
   }
 }
 
-void KernelFrame::finish() { LLVM::ReturnOp::create(ops, b.loc(), mlir::ValueRange{}); }
+void KernelFrame::finish() {
+  // What went past the caches is ordered by nothing else.
+  if (signature.toMemory)
+    LLVM::CallIntrinsicOp::create(ops, b.loc(), ops.getStringAttr("llvm.x86.sse.sfence"), mlir::ValueRange{});
+  LLVM::ReturnOp::create(ops, b.loc(), mlir::ValueRange{});
+}
 
 mlir::Value KernelFrame::i64(std::int64_t value) {
   return arith::ConstantOp::create(ops, b.loc(), ops.getI64IntegerAttr(value));
@@ -156,6 +161,16 @@ mlir::Value KernelFrame::loadAt(mlir::Value address, mlir::Type type, DType elem
 
 void KernelFrame::storeAt(mlir::Value address, mlir::Value value, DType element) {
   LLVM::StoreOp::create(ops, b.loc(), value, address, itemSize(element));
+}
+
+void KernelFrame::storeWhole(mlir::Value address, mlir::Value vector, DType element) {
+  // Only where vectors follow at once: the rest of a line must not come after other work.
+  if (!signature.toMemory || gathered_.empty()) return storeAt(address, vector, element);
+  const std::int64_t length = llvm::cast<mlir::VectorType>(vector.getType()).getNumElements();
+  const std::int64_t bytes = length * static_cast<std::int64_t>(itemSize(element));
+  LLVM::StoreOp::create(ops, b.loc(), vector, address, static_cast<unsigned>(std::min(bytes, kLineBytes)),
+                        /*isVolatile=*/false,
+                        /*isNonTemporal=*/true);
 }
 
 mlir::Type KernelFrame::memoryType(DType t) {
@@ -437,7 +452,7 @@ void KernelFrame::storeVector(std::size_t k, const Point& point, mlir::Value val
     if (gather) return gathered_[k].push_back(value);
     const mlir::Value first = elementAt(point.i);
     const mlir::Value stride = laneStride(k);
-    return stride ? storeLanes(k, first, stride, value) : storeAt(first, value, t);
+    return stride ? storeLanes(k, first, stride, value) : storeWhole(first, value, t);
   }
   if (masksInMemory(k)) {
     LLVM::MaskedStoreOp::create(ops, b.loc(), value, elementAt(point.i), point.mask,
@@ -460,7 +475,7 @@ void KernelFrame::storeGathered(mlir::Value i) {
       for (std::size_t p = 0; 2 * p < parts.size(); ++p)
         parts[p] = mlir::vector::ShuffleOp::create(ops, b.loc(), parts[2 * p], parts[2 * p + 1], all);
     }
-    storeAt(address(bases_[k], memoryType(operand(k).dtype), i), parts[0], operand(k).dtype);
+    storeWhole(address(bases_[k], memoryType(operand(k).dtype), i), parts[0], operand(k).dtype);
   }
   gathered_.clear();
 }

@@ -75,6 +75,8 @@ class KernelFrame {
   mlir::Value address(mlir::Value base, mlir::Type element, mlir::Value index);
   mlir::Value loadAt(mlir::Value address, mlir::Type type, DType element);
   void storeAt(mlir::Value address, mlir::Value value, DType element);
+  /// A vector of an output, past the caches if the signature says so.
+  void storeWhole(mlir::Value address, mlir::Value vector, DType element);
   /// The type of one element of `t` in memory; half types are their bits.
   mlir::Type memoryType(DType t);
 

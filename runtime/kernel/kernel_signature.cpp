@@ -39,7 +39,7 @@ std::string write(const KernelSignature& s, WriteOp writeOp) {
   w.u8(static_cast<std::uint8_t>(isShort || leading ? KernelKind::Row : s.kind));
   w.u8(s.outerRank);
   w.u8(leading ? 2 : s.reducedRank);
-  w.u8(s.trailing || isShort ? 1 : 0);
+  w.u8((s.trailing || isShort ? 1 : 0) | (s.toMemory ? 2 : 0));
   w.u16(s.inputs.size());
   for (const KernelOperand& input : s.inputs) {
     w.u8(static_cast<std::uint8_t>(input.dtype));
@@ -88,7 +88,7 @@ std::string sourceSymbol(std::string_view text, std::string_view architecture) {
 std::string KernelSignature::text() const {
   std::ostringstream s;
   constexpr std::string_view kinds[] = {"row", "column", "partial", "short", "leading", "list"};
-  s << (trailing ? "trailing " : "") << kinds[static_cast<int>(kind)] << static_cast<int>(outerRank);
+  s << (trailing ? "trailing " : toMemory ? "to memory " : "") << kinds[static_cast<int>(kind)] << static_cast<int>(outerRank);
   if (reducedRank != 1) s << " over " << static_cast<int>(reducedRank);
   s << '(';
   const char* separator = "";

@@ -96,6 +96,7 @@ struct KernelSignature {
   std::uint8_t outerRank = 0;
   std::uint8_t reducedRank = 1;  // Column only
   bool trailing = false;         // Column only: the order of the trailing class
+  bool toMemory = false;         // Row without outer dims only: whole vectors go past the caches to the outputs
   std::vector<KernelOperand> inputs;
   std::vector<DType> scalars;  // Int64 or Float64
   std::vector<KernelStep> steps;
@@ -162,6 +163,9 @@ inline constexpr std::int64_t kTrailingLanes = 32;
 inline constexpr std::int64_t kTrailingBlock = 4096;
 inline constexpr std::int64_t kLeadingLanes = 8;
 inline constexpr std::int64_t kLeadingBlock = 1024;
+
+/// What goes past the caches goes in such lines: outputs begin at one, and ranges at multiples of as many elements.
+inline constexpr std::int64_t kLineBytes = 64;
 
 /// Of Short kernels: elements of a row at most, and what their ranges are multiples of.
 inline constexpr std::int64_t kShortRow = 8;

@@ -140,6 +140,9 @@ const CpuKernel* CpuKernel::variant(Way way, std::uint64_t which) const {
     break;
   case Way::Leading:
     takeRows(s, which);
+    break;
+  case Way::ToMemory:
+    s.toMemory = true;
   }
   // A program that another version saved may launch its kernels in another way.
   const CpuKernel* kernel = module_ != nullptr ? module_->findCode(s) : &loadKernel(s);

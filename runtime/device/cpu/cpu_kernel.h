@@ -78,9 +78,11 @@ class CpuKernel : public Kernel {
   [[nodiscard]] const CpuKernel* ofShortRows() const { return variant(Way::Short, 0); }
   /// Of a Column kernel: the one whose rows are its columns. These inputs are Unit ones, the others one element a row.
   [[nodiscard]] const CpuKernel* alongColumns(std::uint64_t inputs) const { return variant(Way::Leading, inputs); }
+  /// Of an elementwise kernel without outer dims: the one that writes past the caches.
+  [[nodiscard]] const CpuKernel* toMemory() const { return variant(Way::ToMemory, 0); }
 
  private:
-  enum class Way : std::uint8_t { Straight, Turned, Columns, Short, Leading };
+  enum class Way : std::uint8_t { Straight, Turned, Columns, Short, Leading, ToMemory };
   struct Variant {
     Way way;
     std::uint64_t operands;

@@ -23,7 +23,11 @@ constexpr std::int64_t kUnitMultiple = 64;
 constexpr std::int64_t kManyShortRows = 32;
 // Columns are taken by so many at least, and by a tile of them where that leaves every thread some.
 constexpr std::int64_t kLeastColumns = 64;
-static_assert(kAtOnce <= kAcrossElements && kAtOnce <= kSerialElements && kUnitMultiple % kShortRows == 0);
+// Operands of so many bytes together are not found in the caches again, whatever is done next.
+constexpr std::size_t kCachedBytes = std::size_t{64} << 20;
+constexpr std::int64_t kManyElements = std::int64_t{1} << 20;  // so many, at least, are asked whether they are that
+static_assert(kAtOnce <= kAcrossElements && kAtOnce <= kSerialElements && kUnitMultiple % kShortRows == 0 &&
+              kUnitMultiple % kLineBytes == 0);
 
 /// The kernel whose lanes are rows, where these are short; else null. What is not reduced fills vectors along rows of
 /// 8, too.
@@ -32,6 +36,25 @@ const CpuKernel* ofShortRows(const CpuKernel& kernel, const std::int64_t* args, 
   const std::int64_t length = space.elementsPerUnit, most = kernel.reduces ? kShortRow : kShortRow - 1;
   if (length < 2 || length > most || rowsOf(args, kernel.layout) < kManyShortRows) return nullptr;
   return kernel.ofShortRows();
+}
+
+/// The kernel that writes past the caches, where what it reads and writes does not stay in them anyway: lines that are
+/// written whole need not be read first. Null where an output takes the place of an input, whose lines are there, or
+/// does not begin at a line.
+const CpuKernel* pastCaches(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
+  const ArgLayout& layout = kernel.layout;
+  if (!kernel.elementwise || layout.outerRank > 0 || layout.framed > 0 || space.units < kManyElements) return nullptr;
+  const std::size_t inputs = kernel.signature.inputs.size();
+  std::size_t bytes = 0;
+  for (std::size_t k = 0; k < layout.operands; ++k) {
+    if (kernel.operands[k].access == Access::Zero) continue;
+    bytes += itemSize(kernel.operands[k].dtype);
+    if (k < inputs) continue;
+    if (kernel.operands[k].access != Access::Unit || args[layout.pointer(k)] % kLineBytes != 0) return nullptr;
+    for (std::size_t i = 0; i < inputs; ++i)
+      if (args[layout.pointer(i)] == args[layout.pointer(k)]) return nullptr;
+  }
+  return static_cast<std::size_t>(space.units) * bytes < kCachedBytes ? nullptr : kernel.toMemory();
 }
 
 /// Whole vectors of rows of every matrix by the kernel of `rows`, and those left one by one.
@@ -74,7 +97,8 @@ void launchLarge(const CpuKernel& kernel, const std::int64_t* args, const Launch
     return launchLarge(*other.kernel, other.args.data(), other.space);
   if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return launchInBlocks(kernel, args, how);
   if (isWorthSplitting(kernel, space)) return launchSplit(kernel, args, space);
-  launchTiles(kernel, args, space);
+  const CpuKernel* const past = pastCaches(kernel, args, space);
+  launchTiles(past != nullptr ? *past : kernel, args, space);
 }
 
 void launchTiles(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
@@ -107,6 +131,7 @@ SmallVector<const CpuKernel*, 2> neededBy(const CpuKernel& kernel, const std::in
   if (const OtherLaunch other = otherLaunch(kernel, args); other.kernel != nullptr)
     return neededBy(*other.kernel, other.args.data(), other.space);
   if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return {how.kernel};
+  if (const CpuKernel* past = pastCaches(kernel, args, space)) return {past};
   return asItIs(kernel, space);
 }
 
