@@ -123,6 +123,7 @@ from tandem.amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cp
 from tandem.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype  # noqa: E402
 from tandem.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled  # noqa: E402
 from tandem.amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype  # noqa: E402
+from tandem.amp.grad_scaler import STEPS_OF_SCALES as _STEPS_OF_SCALES  # noqa: E402
 from tandem.amp.grad_scaler import GradScaler as GradScaler  # noqa: E402
 from tandem.cpu import amp as _cpu_amp  # noqa: E402
 from tandem.cuda import OutOfMemoryError as OutOfMemoryError  # noqa: E402
@@ -215,6 +216,7 @@ def _later(name: str) -> _Any:
 
 
 # Not a definition, which would make type checkers take every name for one that is there.
+globals().update(_STEPS_OF_SCALES)
 globals()["__getattr__"] = _later
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tandem import _C
@@ -26,6 +27,52 @@ def _any_infinite(tensors: list[Tensor]) -> Tensor:
     if not _C._is_recording() and {*map(type, tensors)} <= {Tensor}:
         return _C._any_infinite(tensors).any()
     return functools.reduce(operator.or_, [(~t.isfinite()).any() for t in tensors])
+
+
+def _adapt(
+    scale: Tensor, tracker: Tensor, finite: Tensor, growth_factor: float, backoff_factor: float, growth_interval: int
+) -> None:
+    """Lowers the scale, or counts a good step and raises it after enough of them; nothing is read."""
+    good = tracker + 1
+    enough = good == growth_interval
+    grown = scale * growth_factor
+    raised = _C.where(enough & grown.isfinite(), grown, scale)
+    scale.copy_(_C.where(finite, raised, scale * backoff_factor))
+    tracker.copy_(_C.where(finite & ~enough, good, 0))
+
+
+def _need_number(op: str, **tensors: Tensor) -> None:
+    for name, t in tensors.items():
+        if t.numel() != 1:
+            raise RuntimeError(f"{op}: {name} must be a 1-element tensor, but its shape is {list(t.shape)}")
+
+
+def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
+    """Multiplies the tensors by a number, in place; `found_inf` becomes 1 where one held an infinity or a NaN."""
+    _need_number("_amp_foreach_non_finite_check_and_unscale_", found_inf=found_inf, inv_scale=inv_scale)
+    with no_grad():
+        if len(self):
+            found_inf.copy_(_C.where(_any_infinite(list(self)), 1.0, found_inf))
+        FOREACH["_foreach_mul_"](self, inv_scale.reshape(()))
+
+
+def _amp_update_scale_(
+    self: Tensor,
+    growth_tracker: Tensor,
+    found_inf: Tensor,
+    scale_growth_factor: float,
+    scale_backoff_factor: float,
+    growth_interval: int,
+) -> Tensor:
+    """The scale itself, lowered where `found_inf` is not 0, and else raised after so many good steps."""
+    _need_number("_amp_update_scale_", scale=self, growth_tracker=growth_tracker, found_inf=found_inf)
+    with no_grad():
+        _adapt(self, growth_tracker, found_inf == 0, scale_growth_factor, scale_backoff_factor, growth_interval)
+    return self
+
+
+# The names of `tandem` by which other people's scalers know them.
+STEPS_OF_SCALES = {f.__name__: f for f in (_amp_foreach_non_finite_check_and_unscale_, _amp_update_scale_)}
 
 
 class GradScaler:
@@ -123,29 +170,33 @@ class GradScaler:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if state["stage"] == "stepped":
             raise RuntimeError("unscale_() is being called after step().")
+        found = self._gradients(optimizer)
+        if any(g.dtype is _C.float16 for grads in found.values() for g in grads):
+            raise ValueError("Attempting to unscale FP16 gradients.")
         with no_grad():
-            # On each device once.
-            inverse = {scale.device: scale.double().reciprocal().float()}
-            bad: dict[Any, Any] = {}
-            found: dict[Any, list[Tensor]] = {}
-            for group in optimizer.param_groups:
-                for p in group["params"]:
-                    if p.grad is None:
-                        continue
-                    if p.grad.dtype is _C.float16:
-                        raise ValueError("Attempting to unscale FP16 gradients.")
-                    found.setdefault(p.grad.device, []).append(p.grad)
+            state["finite"] = self._finite(found)
+            inverse = scale.double().reciprocal().float()
             for place, grads in found.items():
-                if place not in inverse:
-                    inverse[place] = inverse[scale.device].to(place)
-                bad[place] = _any_infinite(grads)
-                FOREACH["_foreach_mul_"](grads, inverse[place])
-            if not bad:
-                raise AssertionError("No inf checks were recorded for this optimizer.")
-            first, *others = bad.values()
-            for other in others:
-                first = first | other.to(first.device)
-            state["stage"], state["finite"] = "unscaled", ~first
+                FOREACH["_foreach_mul_"](grads, inverse.to(place))
+        state["stage"] = "unscaled"
+
+    def _gradients(self, optimizer: Optimizer) -> dict[Any, list[Tensor]]:
+        """The gradients of the optimizer's parameters, by their device."""
+        found: dict[Any, list[Tensor]] = {}
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    found.setdefault(p.grad.device, []).append(p.grad)
+        return found
+
+    def _finite(self, found: dict[Any, list[Tensor]]) -> Tensor:
+        """Are all gradients finite?"""
+        if not found:
+            raise AssertionError("No inf checks were recorded for this optimizer.")
+        first, *others = map(_any_infinite, found.values())
+        for other in others:
+            first = first | other.to(first.device)
+        return ~first
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
         """`optimizer.step(*args, **kwargs)`, unless a gradient is infinite or NaN; what it returned.
@@ -162,6 +213,10 @@ class GradScaler:
         state = self._state(optimizer)
         if state["stage"] == "stepped":
             raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            result = self._step_of_its_own(optimizer, state, args, kwargs)
+            state["stage"] = "stepped"
+            return result
         if state["stage"] == "ready":
             self.unscale_(optimizer)
         finite, result = state["finite"], None
@@ -172,6 +227,28 @@ class GradScaler:
             result = optimizer.step(*args, **kwargs) if finite.item() else None
         state["stage"] = "stepped"
         return result
+
+    def _step_of_its_own(self, optimizer: Any, state: dict[str, Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """A step of an optimizer that divides gradients by the scale and leaves bad steps out itself: it finds the
+        scale as its `grad_scale` (None if they are divided already) and as its `found_inf` a number that is not 0 if a
+        gradient is not finite. One whose step takes a `grad_scaler` asks that."""
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn(
+                "GradScaler passes itself as `grad_scaler` to the step of an optimizer, which is deprecated: give the "
+                "step no such parameter and read the optimizer's attributes `grad_scale` and `found_inf`.",
+                FutureWarning,
+                stacklevel=3,
+            )
+            return optimizer.step(*args, **kwargs, grad_scaler=self)
+        if state["finite"] is None:
+            with no_grad():
+                state["finite"] = self._finite(self._gradients(optimizer))
+        optimizer.grad_scale = self._scale if state["stage"] == "ready" else None
+        optimizer.found_inf = (~state["finite"]).float().to(self._scale.device)
+        try:
+            return optimizer.step(*args, **kwargs)
+        finally:
+            del optimizer.grad_scale, optimizer.found_inf
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """After the steps of an iteration: lower, keep or raise the scale, or set it to `new_scale`."""
@@ -194,17 +271,9 @@ class GradScaler:
             for other in others:
                 finite = finite & other
             with no_grad():
-                self._adapt(scale, finite)
+                factors = self._growth_factor, self._backoff_factor, self._growth_interval
+                _adapt(scale, self._growth_tracker, finite, *factors)
         _C._lend(self._iteration, "states", None)
-
-    def _adapt(self, scale: Tensor, finite: Tensor) -> None:
-        """Lowers the scale, or counts a good step and raises it after enough of them; nothing is read."""
-        good = self._growth_tracker + 1
-        enough = good == self._growth_interval
-        grown = scale * self._growth_factor
-        raised = _C.where(enough & grown.isfinite(), grown, scale)
-        scale.copy_(_C.where(finite, raised, scale * self._backoff_factor))
-        self._growth_tracker.copy_(_C.where(finite & ~enough, good, 0))
 
     def get_scale(self) -> float:
         """The scale; 1 if disabled. Reads the data."""

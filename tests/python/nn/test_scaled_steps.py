@@ -182,3 +182,78 @@ def test_a_saved_step():
         assert_same_bits(program.run("step", x), step(x))
     assert_same_bits(program.state_dict["w"], w)
     assert_same_bits(next(v for k, v in program.state_dict.items() if k.endswith("_scale")), scaler._scale)
+
+
+def _scaled(parameter):
+    scaler = tandem.amp.GradScaler("cpu", init_scale=4.0)
+    scaler.scale(parameter.sum()).backward()
+    return scaler
+
+
+class OwnScale(optim.SGD):
+    """Divides by the scale and leaves bad steps out itself."""
+
+    _step_supports_amp_scaling = True
+
+    def step(self, closure=None):
+        self.seen = (None if self.grad_scale is None else self.grad_scale.item(), self.found_inf.item())
+        if not self.seen[1]:
+            super().step(closure)
+
+
+@pytest.mark.parametrize(("unscaled", "gradient", "seen", "after"), [
+    (False, 4.0, (4.0, 0.0), 4.0),
+    (True, 1.0, (None, 0.0), 4.0),
+    (False, float("inf"), (4.0, 1.0), 2.0),
+])  # fmt: skip
+def test_optimizers_that_scale_themselves_find_the_scale(unscaled, gradient, seen, after):
+    w = tandem.ones(2, requires_grad=True)
+    optimizer = OwnScale([w], lr=0.5)
+    scaler = _scaled(w)
+    if gradient == float("inf"):
+        w.grad[0] = gradient
+    if unscaled:
+        scaler.unscale_(optimizer)
+    before = w.tolist()
+    scaler.step(optimizer)
+    assert optimizer.seen == seen and not hasattr(optimizer, "grad_scale") and not hasattr(optimizer, "found_inf")
+    assert w.tolist() == (before if seen[1] else [1 - 0.5 * gradient] * 2)
+    scaler.update()
+    assert scaler.get_scale() == after
+
+
+def test_optimizers_that_ask_for_the_scaler_get_it():
+    class Asks(optim.SGD):
+        _step_supports_amp_scaling = True
+
+        def step(self, closure=None, *, grad_scaler=None):
+            grad_scaler.unscale_(self)
+            return super().step(closure)
+
+    w = tandem.ones(2, requires_grad=True)
+    scaler = _scaled(w)
+    with pytest.warns(FutureWarning, match="grad_scaler"):
+        scaler.step(Asks([w], lr=0.5))
+    assert w.tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("bad", [None, float("inf"), float("nan")])
+def test_gradients_are_checked_and_unscaled_by_the_private_name(bad):
+    grads = [tandem.full((2, 3), 4.0), tandem.full((3, 2), 4.0).t(), tandem.full((2,), 4.0, dtype=tandem.float16)]
+    found = tandem.zeros(1)
+    if bad is not None:
+        grads[1][0, 1] = bad
+    tandem._amp_foreach_non_finite_check_and_unscale_(grads, found, tandem.full((1,), 0.25))
+    assert found.tolist() == [0.0 if bad is None else 1.0]
+    assert all((g == 1).sum() == g.numel() - (bad is not None and i == 1) for i, g in enumerate(grads))
+    with pytest.raises(RuntimeError, match=r"found_inf must be a 1-element tensor, but its shape is \[2\]"):
+        tandem._amp_foreach_non_finite_check_and_unscale_(grads, tandem.zeros(2), tandem.ones(1))
+
+
+def test_scales_are_updated_by_the_private_name():
+    scale, tracker, found = tandem.full((1,), 4.0), tandem.zeros(1, dtype=tandem.int32), tandem.zeros(1)
+    seen = []
+    for bad in (0.0, 0.0, 1.0):
+        assert tandem._amp_update_scale_(scale, tracker, found.fill_(bad), 2.0, 0.25, 2) is scale
+        seen.append((scale.item(), tracker.item()))
+    assert seen == [(4.0, 1), (8.0, 0), (2.0, 0)]
