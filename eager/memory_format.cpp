@@ -106,12 +106,17 @@ MemoryFormat formatOf(const Tensor& t) {
   return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
-Tensor laidOut(const Tensor& t, const Dims& order, const std::function<Tensor(const Tensor&)>& f) {
-  if (std::ranges::is_sorted(order)) return f(t);
-  Tensor y = ops::permute(f(ops::permute(t, order)), inverseOf(order));
-  // The row-major tensor below is nobody's: the result stands for itself.
+/// What lies in this order of dims, of the row-major tensor of its dims in that order, which is nobody's: the result
+/// stands for itself.
+static Tensor inOrder(const Tensor& rowMajor, const Dims& order) {
+  Tensor y = ops::permute(rowMajor, inverseOf(order));
   y.impl()->viewBase = nullptr;
   return y;
+}
+
+Tensor laidOut(const Tensor& t, const Dims& order, const std::function<Tensor(const Tensor&)>& f) {
+  if (std::ranges::is_sorted(order)) return f(t);
+  return inOrder(f(ops::permute(t, order)), order);
 }
 
 Dims orderOfResult(std::span<const Tensor> operands) {
@@ -147,26 +152,39 @@ Tensor ofEachChannel(const Tensor& v, const Tensor& x) {
   return ops::contiguous(ops::expand(v, Dims{x.size(0), x.size(1), x.size(2), 1}));
 }
 
-Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, Device device, const char* op) {
-  auto copied = [&](const Tensor& x) {
-    if (x.device() != device) return toDevice(x, device, dtype);
-    return x.dtype() == dtype ? ops::clone(x) : ops::to(x, dtype);
-  };
+Tensor madeLike(const Tensor& t, MemoryFormat format, const char* op,
+                const std::function<Tensor(const Tensor&)>& make) {
   needRank(format, t.shape(), op);
   const bool keep = format == MemoryFormat::Preserve;
-  if (format == MemoryFormat::Contiguous) return copied(t);
+  if (format == MemoryFormat::Contiguous) return make(t);
   Tensor y;
   bool dense = t.isContiguous();
   if (keep && dense) {
-    y = copied(t);
+    y = make(t);
   } else {
     const Dims order = keep ? orderOfStrides(t.shape(), {&t.strides(), 1}) : orderOf(format, t.dim());
-    y = laidOut(t, order, copied);
+    y = laidOut(t, order, make);
     dense = isDense(t, order);
   }
   // Strides of dims of size 1 reach nothing, and are kept as they were: rows may be `channels_last` beside.
   if (keep && dense && !t.impl()->batch) y.impl()->strides = t.strides();
   return y;
+}
+
+Tensor madeIn(MemoryFormat format, DimsRef shape, const char* op, const std::function<Tensor(DimsRef)>& make) {
+  if (format == MemoryFormat::Contiguous) return make(shape);
+  needRank(format, shape, op);
+  const Dims order = orderOf(format, std::ssize(shape));
+  Dims sizes;
+  for (auto d : order) sizes.push_back(shape[d]);
+  return inOrder(make(sizes), order);
+}
+
+Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, Device device, const char* op) {
+  return madeLike(t, format, op, [&](const Tensor& x) {
+    if (x.device() != device) return toDevice(x, device, dtype);
+    return x.dtype() == dtype ? ops::clone(x) : ops::to(x, dtype);
+  });
 }
 
 }  // namespace tandem

@@ -53,6 +53,14 @@ class RowMajorResults {
 /// history.
 Tensor laidOut(const Tensor& t, const Dims& order, const std::function<Tensor(const Tensor&)>& f);
 
+/// What `make`, which makes a row-major tensor of the shape of what it is given, gives for `t`, in that format: with
+/// Preserve the strides of a dense `t` are kept, and of another its order of dims. RuntimeError where the format is for
+/// another number of dims, naming `op`.
+Tensor madeLike(const Tensor& t, MemoryFormat format, const char* op, const std::function<Tensor(const Tensor&)>& make);
+/// What `make`, which makes a row-major tensor of the sizes it is given, gives for a shape, in that format (not
+/// Preserve). Errors as of `madeLike`.
+Tensor madeIn(MemoryFormat format, DimsRef shape, const char* op, const std::function<Tensor(DimsRef)>& make);
+
 /// The order in which an elementwise result of operands in one shape lies: row-major where nothing else is known.
 Dims orderOfResult(std::span<const Tensor> operands);
 /// What `f`, elementwise of two row-major tensors, gives for a and b of one shape, laid out so; with history.

@@ -83,6 +83,9 @@ class Op<string n, string k, string p> {
   bit needsOne = 0;
   // Adds dtype-less factory keywords: layout, device, requires_grad, pin_memory.
   bit factory = 0;
+  // A factory that takes `memory_format`: one that has a tensor to look at, which else says it. One that has none
+  // begins with the shape.
+  bit takesFormat = !and(factory, !eq(!find(params, "Tensor input"), 0));
   // Takes `out=`: all but lists and most factories.
   bit takesOut = !and(!not(factory), !lt(!find(results, "[]"), 0));
   // A factory of numbers in a row: an `out=` of as many elements is filled in the shape that it has.

@@ -49,7 +49,7 @@ def : FactoryKeyword<0, "layout", "Layout", "Any", "None">;
 def : FactoryKeyword<1, "device", "Device", "_Device", "None">;
 def : FactoryKeyword<2, "requires_grad", "Bool", "_bool", "False">;
 def : FactoryKeyword<3, "pin_memory", "Any", "_bool", "False">;
-// Said of those only that have a tensor to look at.
+// Of those only that take a format.
 def : FactoryKeyword<4, "memory_format", "Any", "Any", "None">;
 
 // How docstrings say what a word in `shapes`, `accepts` or `gives` means. `{first}` is the first tensor, `{theirs}` its

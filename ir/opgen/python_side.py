@@ -8,6 +8,7 @@ from dataclasses import replace
 from cpp import HEAD, flag
 from docstrings import docstring, inplace_docstring, literal
 from records import Op, Param, RecordError, Records, by_name, names_of
+from stubs import factory_keywords
 
 TABLES = {"function": "kFunctions", "method": "kMethods"}
 TABLES |= {form: f"k{form.capitalize()}Functions" for form in ("nn", "linalg", "special")}
@@ -86,12 +87,14 @@ def written_in_place(op: Op, call: str, operands: str) -> str:
 def wrapper(records: Records, op: Op) -> str:
     """Parameter table and caller of one record, and those of its in-place form."""
     specs = [spec(p) for p in op.params]
-    specs += [f'{{"{k.name}", ParamType::{k.spec}, true, true}}' for k in records.keywords if op.factory]
-    operands = ", ".join(getter(i, p) for i, p in enumerate(op.params))
+    specs += [f'{{"{k.name}", ParamType::{k.spec}, true, true}}' for k in factory_keywords(records, op)]
+    operands = ", ".join("like" if i == 0 and op.takesFormat else getter(i, p) for i, p in enumerate(op.params))
     own = call = f"ops::{op.code}({operands})"  # in place, and else
     if op.factory or op.outSaysDType:
         own, call = (call.replace("a.dtype(", f"{dtype}(a, ") for dtype in ("dtypeInPlace", "dtypeOfOut"))
     done = f"wrap(a, {call})"
+    if op.takesFormat:
+        call = f"{'madeLike' if op.operands else 'madeIn'}(a, {len(specs) - 1}, [&](auto&& like) {{ return {call}; }})"
     if op.factory:
         done = f"wrapLeaf(a, {call}, a.boolean({len(op.params) + 2}){', true' if op.keepsOutShape else ''})"
     elif "[]" in op.results:
@@ -123,8 +126,7 @@ def bindings(records: Records) -> str:
                     tables[table].append(f'{entry}("{n}", {literal(docstring(records, chosen, n, form))}),\n')
         if chosen := [o for o in members if {"inplace", "inview"} & set(o.forms)]:
             out.append(overloads(f"sigs_inplace_{name}", f"{name}_", chosen, "inplace"))
-            places = [("method", n) for n in names_of(chosen)]
-            places += [("nn", name)] * any("nn" in o.forms for o in chosen)
+            places = [("method", n) for n in names_of(chosen)] + [("nn", name)] * any("nn" in o.forms for o in chosen)
             for form, n in places:
                 text = literal(inplace_docstring(records, chosen, n, form))
                 entry = f"    {'method' if form == 'method' else 'function'}<sigs_inplace_{name}>"

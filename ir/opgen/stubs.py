@@ -19,10 +19,8 @@ from tandem._C import Number, Tensor, _bool, _Device, _dtype, _float, _Generator
 
 
 def factory_keywords(records: Records, op: Op) -> list[Record]:
-    """Those that a factory is said to take: the last one only if it has a tensor."""
-    if not op.factory:
-        return []
-    return records.keywords if op.params and op.params[0].type == "Tensor" else records.keywords[:-1]
+    """Those that a factory takes: the last one only if it takes a format."""
+    return records.keywords[: None if op.takesFormat else -1] if op.factory else []
 
 
 def parameter(op: Op, p: Param) -> str:

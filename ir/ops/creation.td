@@ -119,6 +119,7 @@ def : Composite<"ones_like", "Tensor input, *, dtype? dtype=None"> {
 def : Composite<"empty", "int[] size, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesFormat = 1;
   let takesOut = 1;
   let summary = "Uninitialised elements.";
   let shapes = "Size";

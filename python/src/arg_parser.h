@@ -14,6 +14,7 @@
 
 #include <Python.h>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -201,6 +202,10 @@ PyObject* namedResult(PyObject* module, PyObject* args);
 /// What a factory returns: a leaf, requiring a gradient if `requiresGrad`. An `out` of another shape becomes of that
 /// shape, but one of as many elements stays as it is if `keepsShape`.
 PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad, bool keepsShape = false);
+/// What `make`, which makes a row-major tensor like argument 0 or of the sizes that it is, gives in the memory format
+/// that argument `i` names: where it names none in that of the tensor, or row-major.
+Tensor madeLike(const ParsedArgs& a, std::size_t i, const std::function<Tensor(const Tensor&)>& make);
+Tensor madeIn(const ParsedArgs& a, std::size_t i, const std::function<Tensor(DimsRef)>& make);
 /// The dtype to make or to compute in: that of `out`, which argument `i` may repeat, or what the argument says.
 std::optional<DType> dtypeOfOut(const ParsedArgs& a, std::size_t i);
 /// What argument `i` of an in-place call says, which is to be the dtype of the tensor that it writes.

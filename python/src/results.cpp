@@ -10,6 +10,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 #include "eager/overlap.h"
 #include "python/src/arg_parser.h"
@@ -358,6 +359,18 @@ bool asksForPinned(const ParsedArgs& a) {
   return false;
 }
 }  // namespace
+
+Tensor madeLike(const ParsedArgs& a, std::size_t i, const std::function<Tensor(const Tensor&)>& make) {
+  const MemoryFormat format = a.has(i) ? memoryFormatOf(a.object(i), a.op()) : MemoryFormat::Preserve;
+  return tandem::madeLike(a.tensor(0), format, a.op(), make);
+}
+Tensor madeIn(const ParsedArgs& a, std::size_t i, const std::function<Tensor(DimsRef)>& make) {
+  const MemoryFormat format = a.has(i) ? memoryFormatOf(a.object(i), a.op()) : MemoryFormat::Contiguous;
+  if (format == MemoryFormat::Preserve)
+    fail(a.op(), "(): memory_format=", packageName(),
+         ".preserve_format, but there is no tensor whose format to preserve");
+  return tandem::madeIn(format, a.ints(0), a.op(), make);
+}
 
 PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad, bool keepsShape) {
   if (a.out() == nullptr) {

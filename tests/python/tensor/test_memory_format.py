@@ -63,6 +63,70 @@ def test_copies_have_the_strides_of_their_format(name, mode):
     assert (y != x[tuple(slice(n) for n in y.shape)].to(y.dtype)).sum() == 0 if y.dim() == x.dim() == 4 else True
 
 
+LIKE = {
+    "empty_like": tandem.empty_like,
+    "zeros_like": tandem.zeros_like,
+    "ones_like": tandem.ones_like,
+    "full_like": lambda x, **kw: tandem.full_like(x, 7, **kw),
+    "rand_like": tandem.rand_like,
+    "randn_like": tandem.randn_like,
+    "randint_like": lambda x, **kw: tandem.randint_like(x, 10, **kw),
+    "randint_like, with low": lambda x, **kw: tandem.randint_like(x, 3, 10, **kw),
+}
+LAID_OUT = [
+    (IN_LAST, {}, (60, 1, 15, 3)),
+    (IN_LAST, {"memory_format": KEEP, "dtype": tandem.float64}, (60, 1, 15, 3)),
+    (IN_LAST, {"memory_format": ROWS}, (60, 20, 5, 1)),
+    (IMAGE, {"memory_format": LAST}, (60, 1, 15, 3)),
+    (VOLUME, {"memory_format": LAST3}, (120, 1, 40, 10, 2)),
+    (TURNED, {}, (60, 5, 1, 20)),
+    (TURNED[:, :, ::2], {}, (36, 3, 1, 12)),
+    (PIXELS, {}, (3, 1, 3, 3)),
+    (tandem.ones(3, 1, 1).expand(3, 4, 5), {}, (20, 5, 1)),
+    (tandem.ones(0, 3, 2).permute(2, 0, 1), {}, (1, 6, 2)),
+]
+
+
+@pytest.mark.parametrize("name", LIKE)
+@pytest.mark.parametrize("case", range(len(LAID_OUT)))
+def test_what_is_made_like_a_tensor_lies_as_it_does(name, case, mode):
+    x, options, strides = LAID_OUT[case]
+    tandem.manual_seed(0)
+    y = run_in(mode, lambda t: LIKE[name](t, **options), x)
+    assert y.shape == x.shape and y.stride() == strides and y._base is None
+    assert y.dtype is options.get("dtype", x.dtype)
+    if name != "empty_like" and mode != "compiled":  # where it is called more than once
+        tandem.manual_seed(0)
+        assert_same_bits(y.contiguous(), LIKE[name](x, **options).contiguous())
+
+
+def test_draws_lie_in_the_order_of_memory():
+    tandem.manual_seed(3)
+    drawn = tandem.randn_like(IN_LAST)
+    tandem.manual_seed(3)
+    assert_same_bits(drawn.permute(0, 2, 3, 1), tandem.randn(2, 4, 5, 3))
+
+
+def test_examples_of_a_map_are_made_like_each():
+    y = tandem.vmap(lambda t: tandem.zeros_like(t) + t)(tandem.stack([IN_LAST, IN_LAST]))
+    assert_same_bits(y[1].contiguous(), IMAGE + 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "strides"),
+    [
+        (lambda: tandem.empty(2, 3, 4, 5, memory_format=LAST), (60, 1, 15, 3)),
+        (lambda: tandem.empty((1, 2, 3, 4, 5), memory_format=LAST3), (120, 1, 40, 10, 2)),
+        (lambda: tandem.empty((2, 3), memory_format=ROWS), (3, 1)),
+        (lambda: tandem.empty((2, 3), memory_format=None), (3, 1)),
+    ],
+)
+def test_empty_in_a_format(make, strides):
+    assert make().stride() == strides and make()._base is None
+    with tandem.lazy():
+        assert make().stride() == strides
+
+
 def test_what_is_in_the_format_is_not_copied():
     assert IN_LAST.contiguous(memory_format=LAST) is IN_LAST
     assert IN_LAST.to(memory_format=LAST) is IN_LAST and IMAGE.to(memory_format=ROWS) is IMAGE
@@ -128,6 +192,11 @@ def test_modules_in_a_format():
         (lambda: tandem.ones(2, 3).clone(memory_format=LAST3), RuntimeError, r"clone: required rank 5"),
         (lambda: IN_LAST.contiguous(memory_format=KEEP), RuntimeError, "contiguous: preserve memory format"),
         (lambda: IMAGE.contiguous(memory_format=3), TypeError, "'memory_format' must be tandem.memory_format, not int"),
+        (lambda: tandem.empty(2, 3, memory_format=LAST), RuntimeError, r"empty: required rank 4 .* shape \[2, 3\]"),
+        (lambda: tandem.zeros_like(tandem.ones(2), memory_format=LAST3), RuntimeError, "zeros_like: required rank 5"),
+        (lambda: tandem.empty(2, memory_format=KEEP), RuntimeError, "no tensor whose format to preserve"),
+        (lambda: tandem.rand_like(IMAGE, memory_format=3), TypeError, "must be tandem.memory_format, not int"),
+        (lambda: tandem.zeros(2, memory_format=ROWS), TypeError, "zeros"),
     ],
 )
 def test_errors(call, error, text):
