@@ -118,12 +118,12 @@ Tensor fromBuffer(PyObject* array, bool readOnly) {
     bytes = n == 0 ? 0 : bytes + (n - 1) * s;
   }
   std::int64_t numel = numelOf(shape);
-  if (view->readonly != 0 && !readOnly && numel != 0 &&
-      PyErr_WarnEx(PyExc_UserWarning,
-                   "The given NumPy array is not writable: writing to the tensor would write to "
-                   "it all the same. Copy the array to protect it or to make it writable.",
-                   1) < 0) {
-    throw PythonError();
+  if (view->readonly != 0 && !readOnly && numel != 0) {
+    const bool numpy = std::string_view(Py_TYPE(array)->tp_name) == "numpy.ndarray";
+    const std::string text = strcat("The given ", numpy ? "NumPy array" : "buffer",
+                                    " is not writable, and no tensor is non-writable: writing to this one would write "
+                                    "to it all the same. Copy it to protect it or to make it writable.");
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError();
   }
   if (numel == 0) {
     return makeEmpty(shape, *t, Device{});

@@ -219,6 +219,9 @@ PyObject* sizeConcat(PyObject* left, PyObject* right) {
 PyObject* sizeAdd(PyObject* left, PyObject* right) {
   return PyTuple_Check(left) && PyTuple_Check(right) ? sizeConcat(left, right) : Py_NewRef(Py_NotImplemented);
 }
+PyObject* sizeRepeat(PyObject* self, Py_ssize_t times) {
+  return sizeOfTuple(PyTuple_Type.tp_as_sequence->sq_repeat(self, times));
+}
 PyObject* sizeSubscript(PyObject* self, PyObject* index) {
   PyObject* part = PyTuple_Type.tp_as_mapping->mp_subscript(self, index);
   return part != nullptr && PySlice_Check(index) && PyTuple_CheckExact(part) ? sizeOfTuple(part) : part;
@@ -242,6 +245,7 @@ void initSize(PyObject* module) {
       {Py_tp_repr, slot(sizeRepr)},
       {Py_sq_concat, slot(sizeConcat)},
       {Py_nb_add, slot(sizeAdd)},
+      {Py_sq_repeat, slot(sizeRepeat)},
       {Py_mp_subscript, slot(sizeSubscript)},
       {Py_tp_methods, sizeMethods},
       {0, nullptr},

@@ -121,6 +121,8 @@ def test_size_is_a_tuple():
     assert isinstance(s, tuple) and s.numel() == 6 and hash(s) == hash((2, 3))
     assert isinstance(s[1:], tandem.Size) and isinstance(s + (4,), tandem.Size) and s[0] == 2
     assert pickle.loads(pickle.dumps(s)) == s
+    for made in (s * 2, 2 * s, s * 1, s * 0):
+        assert type(made) is tandem.Size and made == (2, 3) * (len(made) // 2)
 
 
 def test_sizes_hold_ints_alone():
@@ -258,8 +260,10 @@ def test_numpy_keeps_its_memory_alive():
 def test_read_only_arrays_warn():
     a = np.ones(2)
     a.flags.writeable = False
-    with pytest.warns(UserWarning, match="not writable"):
+    with pytest.warns(UserWarning, match="The given NumPy array is not writable, and no tensor is non-writable"):
         tandem.from_numpy(a)
+    with pytest.warns(UserWarning, match="The given buffer is not writable, and no tensor is non-writable"):
+        tandem.frombuffer(b"ab", dtype=tandem.uint8)
 
 
 def test_dlpack():
