@@ -122,8 +122,11 @@ Tensor written(const Advanced& a, const Tensor& values, bool accumulate) {
   if (v.dtype() != a.t.dtype()) v = ops::to(v, a.t.dtype());
   while (v.dim() > static_cast<std::int64_t>(shape.size()) && v.shape()[0] == 1) v = ops::select(v, 0, 0);
   if (!(v.shape() == shape)) {
-    Dims both = broadcastShapes("index_put", shape, v.shape());
-    if (!(both == shape)) {
+    const auto spare = static_cast<std::int64_t>(shape.size()) - v.dim();
+    bool broadcasts = spare >= 0;
+    for (std::int64_t d = 0; broadcasts && d < v.dim(); ++d)
+      broadcasts = v.size(d) == 1 || v.size(d) == shape[spare + d];
+    if (!broadcasts) {
       fail("shape mismatch: value tensor of shape ", shapeText(v.shape()),
            " cannot be broadcast to indexing result of shape ", shapeText(shape));
     }

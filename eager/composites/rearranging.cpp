@@ -111,8 +111,13 @@ Tensor diff(const Tensor& x, std::int64_t n, std::int64_t dim, const Tensor& pre
   if (prepend.defined()) parts.push_back(prepend);
   parts.push_back(x);
   if (append.defined()) parts.push_back(append);
-  for (const Tensor& p : parts)
+  for (const Tensor& p : parts) {
     if (p.dim() != x.dim()) fail("diff expects prepend or append to be the same dimension as input");
+    for (std::int64_t d = 0; d < x.dim(); ++d)
+      if (d != dim && p.size(d) != x.size(d))
+        fail("diff expects the shape of tensor to prepend or append to match that of input except along dim ", dim,
+             ", but got ", shapeText(p.shape()), " for an input of shape ", shapeText(x.shape()));
+  }
   Tensor y = parts.size() == 1 ? x : cat(parts, dim);
   std::int64_t size = y.shape()[dim];
   if (n > size) n = size;

@@ -140,6 +140,8 @@ VALUES: list[tuple[str, type[Exception], str]] = [
     ("T.histc(a(3),bins=2,min=3,max=1)", RuntimeError, "histc max larger min"),
     ("T.cumsum(a(3),1)", IndexError, "Dimension out range 1"),
     ("T.diff(t(1.))", RuntimeError, "diff expects input least"),
+    ("T.diff(a(2,3),append=a(3,3))", RuntimeError, "diff expects prepend append match input dim"),
+    ("T.diff(a(2,3),dim=0,prepend=a(1,2))", RuntimeError, "diff expects prepend append match input dim"),
     ("T.normal(t([1.]),t([-1.]))", RuntimeError, "normal expects all elements"),
     ("T.normal(0.,-1.,(2,))", RuntimeError, "normal expects std 0"),
     ("a(2).normal_(0,-1)", RuntimeError, "normal expects std 0"),
