@@ -307,6 +307,12 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
     return toDevice(dtype && *dtype != shared.dtype() ? ops::to(shared, *dtype) : ops::clone(shared), currentDevice);
   }
   if (data == Py_None) fail("Could not infer dtype of NoneType");
+  if (!PyList_Check(data) && !PyTuple_Check(data) && !isLeaf(data) &&
+      PyObject_HasAttrString(data, "_is_storage") != 0) {
+    const PyRef of(Py_NewRef(dtype ? dtypeObject(*dtype) : Py_None)),
+        made(checked(callSupport("tensor_of_storage", {data, of.get()})));
+    return makeCopy(tensorOf(made.get()), std::nullopt);
+  }
   if (!isNested(data) && !isLeaf(data))
     if (const Tensor shared = fromOtherLibrary(data); shared.defined()) return makeCopy(shared, dtype);
   if (!isNested(data) && !isLeaf(data)) {

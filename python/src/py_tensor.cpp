@@ -9,6 +9,7 @@
 #include "python/src/arg_parser.h"
 #include "python/src/autograd_bindings.h"
 #include "python/src/convert.h"
+#include "python/src/device_object.h"
 #include "python/src/torch_function.h"
 
 namespace tandem::python {
@@ -68,12 +69,22 @@ int clear(PyObject* object) {
   return 0;
 }
 
+/// Of the keywords of the oldest constructor: there is `device` alone, and it is the CPU.
+void checkOldKeywords(PyObject* kwargs) {
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &key, &value) != 0;) {
+    if (PyUnicode_CompareWithASCIIString(key, "device") != 0)
+      fail<TypeError>("Tensor() takes no keyword arguments but device; use tandem.tensor(data, dtype=...)");
+    if (value != Py_None && !deviceFrom(value).isCpu())
+      fail("Tensor(): legacy constructor expects device type: cpu but device type: ", deviceName(deviceFrom(value)),
+           " was passed; use tandem.tensor(data, device=...)");
+  }
+}
+
 // Tensor(), Tensor(2, 3) and Tensor(sequence), as PyTorch's oldest constructor.
 PyObject* construct(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    if (kwargs != nullptr && PyDict_GET_SIZE(kwargs) != 0 && cls == tensorType) {
-      fail<TypeError>("Tensor() takes no keyword arguments; use tandem.tensor(data, dtype=...)");
-    }
+    if (kwargs != nullptr && cls == tensorType) checkOldKeywords(kwargs);
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     if (n == 0) return wrapAs(cls, makeEmpty(Dims{0}, defaultDType()));
     PyObject* first = PyTuple_GET_ITEM(args, 0);

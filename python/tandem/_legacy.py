@@ -7,7 +7,7 @@ from typing import Any
 
 from tandem import _C, _support
 from tandem._storages import Storage as _Memory
-from tandem._storages import TypedStorage
+from tandem._storages import TypedStorage, storage_from_buffer, storage_from_file
 
 __all__ = [
     "BFloat16Storage",
@@ -63,10 +63,18 @@ class _TypedTensor(type):
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Tensor) and x.dtype is cls.dtype and x.is_cuda == (cls.place is not None)
 
-    def __call__(cls, *args: Any) -> Any:
+    def __new__(cls, name: str, bases: tuple[type, ...], entries: dict[str, Any]) -> Any:
+        if bases:
+            raise TypeError(f"type '{bases[0]}' is not an acceptable base type: derive {name} from Tensor")
+        return super().__new__(cls, name, bases, entries)
+
+    def __call__(cls, *args: Any, device: Any = None) -> Any:
+        place = cls.place or "cpu"
+        if device is not None and _C.device(device).type != place:
+            raise RuntimeError(f"{cls}: legacy constructor expects device type: {place} but got {device}")
         if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
             if isinstance(args[0], Tensor):
-                return _support.alias_of(args[0], cls.dtype, cls.place or "cpu")
+                return _support.alias_of(args[0], cls.dtype, place)
             if isinstance(args[0], _Memory):
                 return _support.tensor_of_storage(args[0], cls.dtype)
             return _C.tensor(args[0], dtype=cls.dtype, device=cls.place)
@@ -120,6 +128,16 @@ class _OfDType(type):
 
     def __call__(cls, data: Any = 0, *, device: Any = None) -> Any:
         return TypedStorage(data, dtype=cls.dtype, device=device)
+
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The first `size` elements of a file, as `UntypedStorage.from_file` has its bytes."""
+        return storage_from_file(cls.dtype, filename, shared, size)
+
+    def from_buffer(cls, buffer: Any, *args: Any, **kwargs: Any) -> TypedStorage:
+        """A copy of a buffer's elements: `from_buffer(buffer, byte_order="native", count=-1, offset=0)`, the order
+        "native", "little" or "big". ValueError for another order, and for a buffer of too few bytes or of a part of an
+        element."""
+        return storage_from_buffer(cls.dtype, buffer, *args, **kwargs)
 
 
 def _storage_of(name: str, dtype: Any) -> Any:

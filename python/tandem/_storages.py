@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,9 +18,15 @@ class Storage:
     (`untyped_storage()`)."""
 
     _is_storage = True
+    _filename: str | None = None
 
     def __init__(self, tensor: Tensor, item: int):
         self._tensor, self._item = tensor, item
+
+    @property
+    def filename(self) -> str | None:
+        """The file that the memory is mapped from; None where there is none."""
+        return self._filename
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
@@ -140,7 +147,13 @@ class Storage:
 
     def untyped(self) -> UntypedStorage:
         """The same memory, in bytes."""
-        return UntypedStorage(self._tensor, 1)
+        bytes_ = UntypedStorage(self._tensor, 1)
+        bytes_._filename = self._filename
+        return bytes_
+
+    def _mapped_from(self, filename: Any) -> Any:
+        self._filename = os.fspath(filename)
+        return self
 
 
 def _mapped(filename: Any, shared: bool | None, nbytes: int) -> Tensor:
@@ -222,7 +235,7 @@ class UntypedStorage(Storage):
         """The first bytes of a file, mapped into memory: read when they are first looked at. What is written goes to
         the file if `shared`, which is made or lengthened where that is needed, and else stays in this process.
         RuntimeError where the file is shorter, OSError where it cannot be opened."""
-        return UntypedStorage(_mapped(filename, shared, nbytes), 1)
+        return UntypedStorage(_mapped(filename, shared, nbytes), 1)._mapped_from(filename)
 
 
 class TypedStorage(Storage):
@@ -245,6 +258,10 @@ class TypedStorage(Storage):
 
     def _like(self, elements: Tensor) -> Any:
         return TypedStorage(elements)
+
+    @property
+    def _untyped_storage(self) -> UntypedStorage:
+        return self.untyped()
 
     @property
     def dtype(self) -> Any:
@@ -299,6 +316,32 @@ class TypedStorage(Storage):
         return self._converted(_C.bool)
 
 
+def storage_from_file(dtype: Any, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+    """The first elements of a file, as `UntypedStorage.from_file` has them."""
+    return TypedStorage(_mapped(filename, shared, size * dtype.itemsize).view(dtype))._mapped_from(filename)
+
+
+def storage_from_buffer(
+    dtype: Any, buffer: Any, byte_order: str = sys.byteorder, count: int = -1, offset: int = 0
+) -> TypedStorage:
+    """A copy of the elements that a buffer has from byte `offset` on, in that order of bytes: "native", "little" or
+    "big"; all of them, or `count`."""
+    if byte_order not in ("native", "little", "big"):
+        raise ValueError(f"from_buffer: byte_order must be 'native', 'little' or 'big', but got {byte_order!r}")
+    given = memoryview(buffer).cast("B")
+    item, have = dtype.itemsize, len(given) - offset
+    if offset < 0 or (count < 0 and have % item != 0) or have < count * item:
+        wanted = "all" if count < 0 else str(count)
+        raise ValueError(
+            f"from_buffer: {wanted} elements of {dtype} from byte {offset} do not fit a buffer of {len(given)} bytes"
+        )
+    end = offset + (have if count < 0 else count * item)
+    elements = _C.tensor(list(given[offset:end]), dtype=_C.uint8, device="cpu")
+    if byte_order not in ("native", sys.byteorder):
+        elements = elements.reshape(-1, item).flip(1).flatten()
+    return TypedStorage(elements != 0 if dtype is _C.bool else elements.view(dtype))
+
+
 def tensor_storage(self: Tensor) -> TypedStorage:
     _C._warn_once(
         "TypedStorage is deprecated. UntypedStorage will be the only storage class: use tensor.untyped_storage() "
@@ -332,6 +375,11 @@ def tensor_set(
         raise RuntimeError(
             f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on different device '
             f'"{elements.device}".  This is no longer allowed; the devices must match.'
+        )
+    if elements.dtype is not self.dtype and isinstance(source, Storage):
+        raise RuntimeError(
+            f"Expected a Storage of type {self.dtype} or an UntypedStorage, but got type {elements.dtype} for argument "
+            "1 'storage'"
         )
     if elements.dtype is not self.dtype:
         raise RuntimeError(f"Could not set tensor of type {elements.dtype} to a tensor of type {self.dtype}")

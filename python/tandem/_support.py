@@ -99,8 +99,10 @@ def alias_of(data: Tensor, dtype: Any, device: Any) -> Tensor:
     return data.detach().to(device, dtype)
 
 
-def tensor_of_storage(storage: Storage, dtype: Any) -> Tensor:
-    """A vector on that memory. RuntimeError where its elements have another dtype."""
+def tensor_of_storage(storage: Storage, dtype: Any = None) -> Tensor:
+    """A vector on that memory. RuntimeError where its elements have another dtype; bytes are read in that dtype."""
+    if dtype is None:
+        return storage._elements()
     return _C.empty(0, dtype=dtype, device=storage.device).set_(storage)
 
 

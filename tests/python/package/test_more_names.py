@@ -9,7 +9,6 @@ import math
 import subprocess
 import sys
 import threading
-import warnings
 
 import numpy as np
 import pytest
@@ -408,14 +407,6 @@ def test_generalized_pareto():
         pareto(0.0, -1.0, 1.0)
     with pytest.raises(ValueError, match="to be within the support"):
         d.log_prob(tandem.tensor([-1.0, 2.0, 3.0]))
-
-
-def test_older_storages():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        s = tandem.arange(3).storage()
-    assert isinstance(s, tandem.LongStorage) and not isinstance(s, tandem.FloatStorage)
-    assert tandem.FloatStorage(3).size() == 3 and tandem.BoolStorage([True, False]).tolist() == [True, False]
 
 
 def test_modules_by_device():
