@@ -78,6 +78,8 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
     ("a(3)[::-1]", ValueError, "greater"),
     ("a(3)[T.tensor([0.5])]", IndexError, "tensors indices"),
     ("a(2,3)[T.tensor([0,1]),T.tensor([0,1,2])]", IndexError, "shape mismatch indexing tensors"),
+    ("a(2).copy_(a(3))", RuntimeError, "2 match 3 singleton"),
+    ("a(4).__setitem__(slice(2),a(3))", RuntimeError, "2 match 3 singleton"),
     ("a(4).__setitem__(T.tensor([0,1]),a(3))", RuntimeError, "shape mismatch value 3 broadcast indexing 2"),
     ("a(3).item()", RuntimeError, "Tensor 3 elements cannot"),
     ("bool(a(3))", RuntimeError, "Boolean value Tensor ambiguous"),

@@ -205,3 +205,16 @@ def test_tensors_of_no_dims_stand_for_numbers():
             x.softmax(wrong)
     with pytest.raises(TypeError, match="must be float"):
         tandem.logit(x, tandem.tensor(0.1, requires_grad=True))
+
+
+@pytest.mark.parametrize("write", [lambda x, y: x.copy_(y), lambda x, y: x.__setitem__(slice(None), y)])
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ((3,), r"^copy_: the shapes \[2\] and \[3\] do not broadcast"),
+        ((2, 1, 2), r"^copy_: output with shape \[2\] doesn't match the broadcast shape \[2, 1, 2\]"),
+    ],
+)
+def test_what_does_not_fit_where_it_is_written(write, shape, text):
+    with pytest.raises(RuntimeError, match=text):
+        write(tandem.zeros(2), tandem.zeros(shape))
