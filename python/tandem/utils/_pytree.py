@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
 from typing import Any
+
+from tandem.utils import _pytree_text
+from tandem.utils._pytree_keys import GetAttrKey, MappingKey, SequenceKey, key_get, keystr
+from tandem.utils._pytree_text import treespec_dumps, treespec_loads
 
 __all__ = [
     "GetAttrKey",
@@ -39,6 +42,8 @@ __all__ = [
     "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
+    "treespec_dumps",
+    "treespec_loads",
     "treespec_pprint",
 ]
 
@@ -50,6 +55,14 @@ class TreeSpec:
     type: Any
     context: Any
     children: tuple[TreeSpec, ...]
+
+    def __post_init__(self) -> None:
+        # As PyTorch's are made: of a list, and of a named tuple by its class as the context.
+        if type(self.children) is not tuple:
+            object.__setattr__(self, "children", tuple(self.children))
+        if self.type is namedtuple:
+            object.__setattr__(self, "type", self.context)
+            object.__setattr__(self, "context", None)
 
     def is_leaf(self) -> bool:
         """Is it the structure of a leaf?"""
@@ -73,6 +86,15 @@ class TreeSpec:
     def unflatten(self, leaves: Any) -> Any:
         """The container of this structure with these leaves."""
         return tree_unflatten(leaves, self)
+
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """What lies in `tree` where this structure has leaves: leaves, or whole containers.
+
+        ValueError where `tree` has another kind of container, or another number of items or other keys.
+        """
+        found: list[Any] = []
+        _flatten_up_to(self, tree, found)
+        return found
 
     @property
     def num_leaves(self) -> int:
@@ -104,6 +126,9 @@ def LeafSpec() -> TreeSpec:
     return _LEAF
 
 
+BUILTIN_TYPES = frozenset({tuple, list, dict, OrderedDict, defaultdict, deque})
+STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
+
 # By type: (to items and context, from items and context).
 _nodes: dict[type, tuple[Callable[[Any], tuple[Any, Any]], Callable[[Any, Any], Any]]] = {}
 
@@ -118,20 +143,59 @@ def register_pytree_node(
     unflatten_fn: Callable[[Any, Any], Any],
     *,
     flatten_with_keys_fn: Callable[[Any], tuple[Any, Any]] | None = None,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: Callable[[Any], Any] | None = None,
+    from_dumpable_context: Callable[[Any], Any] | None = None,
     **ignored: Any,
 ) -> None:
     """Let objects of `cls` be containers: `flatten_fn(x)` gives (items, context), `unflatten_fn(items, context)` x.
 
     Paths of leaves name the items by the keys that `flatten_with_keys_fn(x)`, pairs of key and item and the context,
-    gives them; by their numbers where there is none.
+    gives them; by their numbers where there is none. `treespec_dumps` writes the class as `serialized_type_name`, and
+    of the context what `to_dumpable_context` makes of it, which `from_dumpable_context` turns back.
+
+    ValueError for a class that is registered.
     """
+    if cls in _nodes:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    _private_register_pytree_node(
+        cls,
+        flatten_fn,
+        unflatten_fn,
+        flatten_with_keys_fn=flatten_with_keys_fn,
+        serialized_type_name=serialized_type_name,
+        to_dumpable_context=to_dumpable_context,
+        from_dumpable_context=from_dumpable_context,
+    )
+
+
+def _private_register_pytree_node(
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[Any, Any]],
+    unflatten_fn: Callable[[Any, Any], Any],
+    *,
+    flatten_with_keys_fn: Callable[[Any], tuple[Any, Any]] | None = None,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: Callable[[Any], Any] | None = None,
+    from_dumpable_context: Callable[[Any], Any] | None = None,
+    **ignored: Any,
+) -> None:
+    """`register_pytree_node`, also in the place of what a class was registered with."""
+    if cls not in BUILTIN_TYPES:
+        _pytree_text.write_as(cls, serialized_type_name, to_dumpable_context, from_dumpable_context)
     _nodes[cls] = flatten_fn, unflatten_fn
     _nodes_with_keys.pop(cls, None)
     if flatten_with_keys_fn is not None:
         _nodes_with_keys[cls] = flatten_with_keys_fn
 
 
-_register_pytree_node = _private_register_pytree_node = register_pytree_node
+_register_pytree_node = _private_register_pytree_node
+
+
+def _register_namedtuple(cls: type, *, serialized_type_name: str) -> None:
+    """Have `treespec_dumps` write a class of named tuples, under a name."""
+    _pytree_text.write_tuple_as(cls, serialized_type_name)
+
 
 #: The containers by class.
 SUPPORTED_NODES = _nodes
@@ -160,7 +224,7 @@ register_pytree_node(
 )
 register_pytree_node(
     defaultdict,
-    lambda x: (list(x.values()), (x.default_factory, list(x))),
+    lambda x: (list(x.values()), [x.default_factory, list(x)]),
     lambda items, context: defaultdict(context[0], zip(context[1], items)),
 )
 
@@ -194,7 +258,13 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
 
 def tree_unflatten(leaves: Any, treespec: TreeSpec) -> Any:
-    """The container of this structure with these leaves."""
+    """The container of this structure with these leaves; ValueError if there are more or fewer than it has."""
+    leaves = leaves if isinstance(leaves, (list, tuple)) else list(leaves)
+    if len(leaves) != treespec.num_leaves:
+        raise ValueError(
+            f"tree_unflatten(leaves, treespec): `leaves` has length {len(leaves)} but the spec refers to a pytree that "
+            f"holds {treespec.num_leaves} items ({treespec})."
+        )
     items = iter(leaves)
 
     def build(spec: TreeSpec) -> Any:
@@ -208,6 +278,32 @@ def tree_unflatten(leaves: Any, treespec: TreeSpec) -> Any:
     return build(treespec)
 
 
+def _flatten_up_to(spec: TreeSpec, x: Any, found: list[Any]) -> None:
+    if spec.type is None:
+        found.append(x)
+        return
+    cls = type(x)
+    # Dicts of either kind stand for each other.
+    dicts = cls in STANDARD_DICT_TYPES and spec.type in STANDARD_DICT_TYPES
+    if cls is not spec.type and not dicts:
+        raise ValueError(f"Node type mismatch; expected {spec.type!r}, but got {cls!r}.")
+    items, context = _nodes[cls][0](x) if cls in _nodes else (x, None)
+    items = list(items)
+    if len(items) != len(spec.children):
+        raise ValueError(f"Node arity mismatch; expected {len(spec.children)}, but got {len(items)}.")
+    if dicts:
+        keys = spec.context[1] if spec.type is defaultdict else spec.context
+        if set(keys) != set(x):
+            raise ValueError(f"Node keys mismatch; expected {list(keys)}, but got {list(x)}.")
+        items = [x[key] for key in keys]
+    elif cls is not deque and context != spec.context:
+        raise ValueError(
+            f"Node context mismatch for node type {spec.type!r}; expected {spec.context!r}, but got {context!r}."
+        )
+    for child, item in zip(spec.children, items):
+        _flatten_up_to(child, item, found)
+
+
 def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves alone."""
     return tree_flatten(tree, is_leaf)[0]
@@ -219,9 +315,12 @@ def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> T
 
 
 def tree_map(fn: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """`fn` of every leaf (and of the leaves at its place in `rests`), in the same structure."""
+    """`fn` of every leaf (and of what lies at its place in `rests`), in the same structure.
+
+    ValueError where one of `rests` has other containers.
+    """
     leaves, spec = tree_flatten(tree, is_leaf)
-    others = [tree_leaves(r, is_leaf) for r in rests]
+    others = [spec.flatten_up_to(r) for r in rests]
     return tree_unflatten([fn(*x) for x in zip(leaves, *others)], spec)
 
 
@@ -312,60 +411,6 @@ def tree_any_only(
     return any(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, type_or_types))
 
 
-@dataclass(frozen=True)
-class SequenceKey:
-    """The place of an item in a list or tuple."""
-
-    idx: int
-
-    def __str__(self) -> str:
-        return f"[{self.idx!r}]"
-
-    def get(self, sequence: Any) -> Any:
-        """The item of that place."""
-        return sequence[self.idx]
-
-
-@dataclass(frozen=True)
-class MappingKey:
-    """The key of an item in a dict."""
-
-    key: Any
-
-    def __str__(self) -> str:
-        return f"[{self.key!r}]"
-
-    def get(self, mapping: Any) -> Any:
-        """The item of that key."""
-        return mapping[self.key]
-
-
-@dataclass(frozen=True)
-class GetAttrKey:
-    """The name of a field."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return f".{self.name}"
-
-    def get(self, obj: Any) -> Any:
-        """The field of that name."""
-        return getattr(obj, self.name)
-
-
-def keystr(kp: Any) -> str:
-    """A path of keys as one would write it behind the container."""
-    return "".join(str(k) for k in kp)
-
-
-def key_get(obj: Any, kp: Any) -> Any:
-    """What lies in `obj` at the end of a path of keys."""
-    for k in kp:
-        obj = k.get(obj)
-    return obj
-
-
 def _keys(x: Any, count: int) -> list[Any]:
     if type(x) in _nodes_with_keys:
         return [key for key, _ in _nodes_with_keys[type(x)](x)[0]]
@@ -404,9 +449,9 @@ def tree_flatten_with_path(
 def tree_map_with_path(
     func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
-    """`func(path, leaf)` of every leaf (and of the leaves at its place in `rests`), in the same structure."""
+    """`func(path, leaf)` of every leaf (and of what lies at its place in `rests`), in the same structure."""
     leaves, spec = tree_flatten_with_path(tree, is_leaf)
-    others = [tree_leaves(r, is_leaf) for r in rests]
+    others = [spec.flatten_up_to(r) for r in rests]
     return tree_unflatten([func(path, leaf, *x) for (path, leaf), *x in zip(leaves, *others)], spec)
 
 
@@ -429,8 +474,6 @@ KeyPath = tuple[Any, ...]
 KeyEntry = Any
 FlattenFunc = Callable[[Any], tuple[list[Any], Any]]
 UnflattenFunc = Callable[[Any, Any], Any]
-BUILTIN_TYPES = frozenset({tuple, list, dict, OrderedDict, defaultdict, deque})
-STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
 
 
 def is_namedtuple_class(cls: type) -> bool:
@@ -534,32 +577,3 @@ def treespec_dict(mapping: Any = (), /, **kwargs: TreeSpec) -> TreeSpec:
     """The structure of a dict of items of these structures."""
     items = dict(mapping, **kwargs)
     return TreeSpec(dict, list(items), tuple(items.values()))
-
-
-_WRITTEN: dict[type, str] = {tuple: "tuple", list: "list", dict: "dict", OrderedDict: "OrderedDict", deque: "deque"}
-
-
-def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """A structure of tuples, lists, dicts and deques as JSON; TypeError for other containers."""
-
-    def plain(spec: TreeSpec) -> Any:
-        if spec.is_leaf():
-            return None
-        if spec.type not in _WRITTEN:
-            raise TypeError(f"treespec_dumps(): {spec.type.__name__} cannot be written as text")
-        return [_WRITTEN[spec.type], spec.context, [plain(child) for child in spec.children]]
-
-    return json.dumps(["tandem", plain(treespec)])
-
-
-def treespec_loads(serialized: str) -> TreeSpec:
-    """The structure that `treespec_dumps` wrote; ValueError for another text."""
-    kind, written = json.loads(serialized)
-    if kind != "tandem":
-        raise ValueError(f"treespec_loads(): unknown protocol {kind!r}")
-    types = {name: cls for cls, name in _WRITTEN.items()}
-
-    def made(x: Any) -> TreeSpec:
-        return _LEAF if x is None else TreeSpec(types[x[0]], x[1], tuple(made(child) for child in x[2]))
-
-    return made(written)

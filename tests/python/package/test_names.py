@@ -350,9 +350,9 @@ def test_structures_of_trees():
     tree = {"a": [1, (2, 3)], "b": collections.deque([4])}
     spec = pytree.tree_structure(tree)
     assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
-    with pytest.raises(TypeError, match="Pair cannot be written as text"):
+    with pytest.raises(NotImplementedError, match="named tuple Pair"):
         pytree.treespec_dumps(pytree.tree_structure(Pair(1, 2)))
-    with pytest.raises(ValueError, match="unknown protocol"):
+    with pytest.raises(ValueError, match="Unknown protocol 3"):
         pytree.treespec_loads("[3, null]")
     leaf = pytree.treespec_leaf()
     made = pytree.treespec_dict(a=pytree.treespec_list([leaf, pytree.treespec_tuple([leaf, leaf])]))

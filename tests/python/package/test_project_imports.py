@@ -201,7 +201,9 @@ def test_paths_of_registered_containers_have_their_keys():
     )
     paths = [pytree.keystr(path) for path, _ in pytree.tree_leaves_with_path({"x": Pair(1, [2, 3])})]
     assert paths == ["['x'].a", "['x'].b[0]", "['x'].b[1]"]
-    pytree.register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda items, _: Pair(*items))
+    with pytest.raises(ValueError, match="already registered"):
+        pytree.register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda items, _: Pair(*items))
+    pytree._register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda items, _: Pair(*items))
     assert [pytree.keystr(path) for path, _ in pytree.tree_leaves_with_path(Pair(1, 2))] == ["[0]", "[1]"]
     pairs, keys = pytree._dict_flatten_with_keys({"k": 1})
     assert pairs == [(pytree.MappingKey("k"), 1)] and pytree._dict_unflatten([2], keys) == {"k": 2}
