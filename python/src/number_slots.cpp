@@ -44,9 +44,36 @@ struct Names {
   const char* reflected;
 };
 
-/// What the class of a side says of an operator, or a null reference.
+/// NotImplemented where `ask` ends in a TypeError: Python goes on with the reflected method of the other side.
+template <class F>
+std::optional<PyObject*> elseNotImplemented(F&& ask) {
+  try {
+    return ask();
+  } catch (const TypeError&) {
+  } catch (const PythonError& error) {
+    error.restore();
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw PythonError();
+    PyErr_Clear();
+  }
+  return Py_NewRef(Py_NotImplemented);
+}
+
+/// What the class of a side says of an operator, or a null reference. `anyClass`: a side is no operand of operations.
 std::optional<PyObject*> asked(const Names& names, PyObject* left, PyObject* right, bool anyClass = false) {
-  if (isTensor(left)) return askClasses(names.method, left, right, anyClass);
+  if (isTensor(left)) {
+    auto ask = [&] { return askClasses(names.method, left, right, anyClass); };
+    if (anyClass) return elseNotImplemented(ask);
+    if (names.reflected == nullptr || !isTensor(right) || Py_TYPE(left) == Py_TYPE(right)) return ask();
+    try {
+      return ask();
+    } catch (const TypeError&) {
+      // All refused, and so the right side is asked about its own method, as Python does where the slots differ.
+      auto answer = elseNotImplemented([&] { return askClasses(names.reflected, right, left, false); });
+      if (answer && *answer != Py_NotImplemented) return answer;
+      if (answer) Py_DECREF(*answer);
+      throw;
+    }
+  }
   if (names.reflected == nullptr) return std::nullopt;
   return askClasses(names.reflected, right, left, anyClass);
 }
@@ -94,7 +121,7 @@ constexpr Names namesOf() {
   case OpCode::eq:
     return {"__eq__", nullptr};
   case OpCode::ne:
-    return {"__ne__", nullptr};
+    return {"ne", nullptr};
   case OpCode::lt:
     return {"lt", nullptr};
   case OpCode::le:

@@ -210,7 +210,11 @@ std::optional<PyObject*> askClasses(PyObject* owner, const char* name, const Cal
   Asked asked(anyClass);
   asked.look(call);
   if (asked.empty()) return std::nullopt;
-  return asked.call(owner, name, call);
+  if (anyClass) return asked.call(owner, name, call);
+  // Beside a tensor of such a class, one that is no Tensor is asked in its turn.
+  Asked all(true);
+  all.look(call);
+  return all.call(owner, name, call);
 }
 
 std::optional<PyObject*> askClasses(const char* name, PyObject* self, PyObject* other, bool anyClass) {

@@ -425,3 +425,71 @@ def test_classes_are_asked_about_functions_as_users_call_them():
     assert tandem._assert(a, "no") is None
     assert tandem.einsum("ij->i", X.as_subclass(Kept)).tolist() == [3, 7]
     assert type(tandem.tensordot(X.as_subclass(Kept), X)) is Kept
+
+
+class Choosy:
+    """No Tensor; answers `answers`, and refuses the rest."""
+
+    def __init__(self, *answers):
+        self.answers = answers
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        choosy = next(a for a in args if isinstance(a, Choosy))
+        return "choosy" if func in choosy.answers else NotImplemented
+
+
+class Refuses(tandem.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+
+
+class Reflects(tandem.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return "reflected" if func in (tandem.Tensor.__rpow__, tandem.Tensor.__rsub__) else NotImplemented
+
+
+class Plain(tandem.Tensor):
+    pass
+
+
+def test_objects_beside_tensors_of_a_class_are_asked_in_their_turn():
+    choosy, refuses, plain = (
+        Choosy(tandem.mm),
+        tandem.ones(2, 2).as_subclass(Refuses),
+        tandem.ones(2, 2).as_subclass(Plain),
+    )
+    for args in ((choosy, refuses), (refuses, choosy), (choosy, plain)):
+        assert tandem.mm(*args) == "choosy"
+    with pytest.raises(TypeError, match="Refuses, Choosy returned NotImplemented"):
+        tandem.div(refuses, choosy)
+
+
+def test_an_operator_that_is_refused_asks_the_other_side_for_its_own():
+    refuses, reflects = tandem.ones(2).as_subclass(Refuses), tandem.ones(2).as_subclass(Reflects)
+    assert refuses**reflects == "reflected" and refuses - reflects == "reflected"
+    with pytest.raises(TypeError, match="'div'.*returned NotImplemented"):
+        refuses / reflects
+
+    class Unit:
+        def __rmul__(self, other):
+            return "unit"
+
+    assert tandem.ones(2).as_subclass(Plain) * Unit() == "unit"
+    with pytest.raises(TypeError, match="unsupported operand"):
+        tandem.ones(2).as_subclass(Plain) / Unit()
+
+
+def test_unequal_is_the_method_ne():
+    seen = []
+
+    class Notes(tandem.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    assert (tandem.ones(2).as_subclass(Notes) != 1).tolist() == [False, False]
+    assert seen[0] == tandem.Tensor.ne
