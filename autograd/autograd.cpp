@@ -220,8 +220,7 @@ void setData(const Tensor& t, const Tensor& other) {
 void becomeView(const Tensor& t, const Tensor& view) {
   TensorImpl* a = t.impl();
   TensorImpl* b = view.impl();
-  if (gradEnabled() && a->requiresGrad && isLeaf(t))
-    fail("a leaf Variable that requires grad is being used in an in-place operation.");
+  tapeHook->checkWrite(t, a->requiresGrad);
   a->become(*b);
   AutogradMeta* m = metaOf(b);
   if (b->requiresGrad && m != nullptr && m->gradFn) setHistory(t, m->gradFn, m->resultNr);
@@ -262,6 +261,7 @@ std::uint64_t registerHook(const Tensor& t, TensorHook hook) {
   if (!requiresGrad(t)) fail("cannot register a hook on a tensor that doesn't require gradient");
   AutogradMeta& m = needMeta(t.impl());
   if (!m.gradFn) {
+    leafHooksUsed.store(true, std::memory_order_relaxed);
     std::scoped_lock guard(m.lock);
     return addHook(m.hooks, std::move(hook));
   }
@@ -281,11 +281,13 @@ std::uint64_t registerPostAccumulateHook(const Tensor& t, LeafHook hook) {
 }
 
 std::uint64_t registerNodePreHook(Node& node, NodeHook hook) {
+  if (node.kind() == Node::Kind::Leaf) leafHooksUsed.store(true, std::memory_order_relaxed);
   std::scoped_lock guard(node.lock());
   return addHook(node.needExtras().preHooks, std::move(hook));
 }
 
 std::uint64_t registerNodeHook(Node& node, NodePostHook hook) {
+  if (node.kind() == Node::Kind::Leaf) leafHooksUsed.store(true, std::memory_order_relaxed);
   std::scoped_lock guard(node.lock());
   return addHook(node.needExtras().postHooks, std::move(hook));
 }

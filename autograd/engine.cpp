@@ -108,6 +108,10 @@ class Run {
   [[nodiscard]] std::uint64_t number() const { return number_; }
   [[nodiscard]] const Run* outer() const { return outer_; }
   [[nodiscard]] bool hasCaptures() const { return !run_.captures.empty(); }
+  void callAtEnd(std::function<void()> callback) { callbacks_.push_back(std::move(callback)); }
+  void runCallbacks() {
+    for (std::size_t i = 0; i < callbacks_.size(); ++i) std::exchange(callbacks_[i], nullptr)();
+  }
   /// Looked for when first asked.
   bool reaches(const Node* node) {
     if (!run_.captures.empty()) return needed_.contains(node);
@@ -221,10 +225,10 @@ class Run {
   std::unordered_map<const Node*, std::vector<std::size_t>> captures_;
   std::unordered_set<const Node*> needed_;  // lead to a capture
   std::vector<Tensor> captured_;
-  // Of leaves with hooks after accumulation: how many edges have not delivered yet, each of which will; and those for
-  // which all have.
+  // Of leaves with hooks: how many edges have not delivered yet, each of which will; and those for which all have.
   std::unordered_map<const Node*, std::uint32_t> edgesToHooks_;
   std::vector<std::uint32_t> complete_;
+  std::vector<std::function<void()>> callbacks_;
 };
 
 thread_local Run* Run::innermost = nullptr;
@@ -246,9 +250,15 @@ void Run::findNeeded() {
 }
 
 bool hasLeafHooks(const LeafNode& node) {
-  AutogradMeta& m = *metaOf(node.leaf());
-  std::scoped_lock guard(m.lock);
-  return m.afterAccumulate != nullptr;
+  {
+    AutogradMeta& m = *metaOf(node.leaf());
+    std::scoped_lock guard(m.lock);
+    if (m.hooks != nullptr || m.afterAccumulate != nullptr) return true;
+  }
+  const NodeExtras* extras = node.extras();
+  if (extras == nullptr) return false;
+  std::scoped_lock guard(node.lock());
+  return extras->preHooks != nullptr || extras->postHooks != nullptr;
 }
 
 void Run::countEdgesToHooks() {
@@ -466,7 +476,17 @@ void failInsideTransform() {
        "functorch.vjp instead or call backward() outside of functorch transforms.");
 }
 
-std::vector<Tensor> runEngine(const EngineRun& run) { return Run(run).go(); }
+std::vector<Tensor> runEngine(const EngineRun& run) {
+  Run running(run);
+  std::vector<Tensor> captured = running.go();
+  running.runCallbacks();
+  return captured;
+}
+
+void callAtEndOfRun(std::function<void()> callback) {
+  if (Run::innermost == nullptr) fail("Final callbacks can only be installed during backward pass.");
+  Run::innermost->callAtEnd(std::move(callback));
+}
 
 namespace {
 /// Over the examples of a vmap that has ended, for an operand that was the same for all of them.

@@ -4,10 +4,11 @@
 // gradients to the nodes its edges lead to. Cotangents of one result are added in the order they arrive, which is
 // therefore the same for every run of the same program: the rule that eager, compiled functions and their replays
 // share. Leaves have the lowest sequence and so come last: a leaf's total is added to its `.grad` once. Those with
-// hooks after that come as soon as nothing more can arrive, so that the hooks work beside the rest of the backward.
+// hooks come as soon as nothing more can arrive, so that the hooks work beside the rest of the backward.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -29,8 +30,12 @@ struct EngineRun {
 /// The totals at the captures, undefined where nothing arrived. Safe in several threads at once, and inside hooks.
 std::vector<Tensor> runEngine(const EngineRun& run);
 
-/// Was a hook after accumulation ever registered? While none was nobody looks for leaves that have one.
+/// Was a hook of a leaf ever registered? While none was nobody looks for leaves that have one.
 extern std::atomic<bool> leafHooksUsed;
+
+/// Calls `callback` once the backward that runs on this thread, the innermost, has ended without an error; Error where
+/// none runs. Callbacks run in the order they came, and may queue more.
+void callAtEndOfRun(std::function<void()> callback);
 
 /// `g` summed over what was broadcast and converted, to the shape and dtype of `meta`; `at` names who made it.
 Tensor conform(const Tensor& g, const ResultMeta& meta, const Node& from, std::size_t at);

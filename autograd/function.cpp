@@ -60,7 +60,9 @@ void FunctionNode::attach(std::span<Tensor> outputs, std::span<const Tensor> inp
     call_.noCotangent.push_back(!t.defined() || (!differentiable && !call_.materializeNonDifferentiable));
   }
   for (const Tensor& t : dirty)
-    if (!contains(outputs, t)) fail("mark_dirty: ", call_.name, " wrote a tensor in place and did not return it");
+    if (!contains(outputs, t))
+      fail("mark_dirty: Some elements marked as dirty during the forward method of ", call_.name,
+           " were not returned as output. The inputs that are modified inplace must all be outputs of the Function.");
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Tensor& t = outputs[i];
     if (!t.defined()) continue;

@@ -666,6 +666,9 @@ _set_warn_always: Any
 _warns_always: Any
 _push_forward: Any
 _push_saved_tensors_hooks: Any
+_queue_callback: Any
+_current_graph_task_id: Any
+_set_version: Any
 _count_write: Any
 _register_hook: Any
 _register_leaf_hook: Any

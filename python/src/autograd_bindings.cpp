@@ -7,14 +7,13 @@
 #include "autograd/engine.h"
 #include "autograd/meta.h"
 #include "eager/batch.h"
-#include "eager/dispatch.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 #include "python/src/arg_parser.h"
 #include "python/src/compiled_function.h"
 #include "python/src/convert.h"
 #include "python/src/cuda_bindings.h"
 #include "python/src/docs.h"
+#include "python/src/engine_bindings.h"
 #include "python/src/function_bindings.h"
 #include "python/src/observer.h"
 #include "python/src/py_tensor.h"
@@ -281,21 +280,6 @@ PyObject* runBackward(const std::vector<Tensor>& roots, const std::vector<Tensor
   Py_RETURN_NONE;
 }
 
-/// Counts a write to memory that no operation sees. What was recorded runs first, since it may read the memory.
-PyObject* countWrite(PyObject*, PyObject* tensor) {
-  return guarded([&]() -> PyObject* {
-    if (!isTensor(tensor)) fail<TypeError>("expected a Tensor, got ", Py_TYPE(tensor)->tp_name);
-    const Tensor t = autograd::detach(tensorOf(tensor));
-    if (activeRecorder != nullptr) {
-      applyInto(t, OpCode::clone, {t});
-    } else if (!t.impl()->untracked) {
-      ++t.impl()->storage->version;
-    }
-    t.materialize();
-    Py_RETURN_NONE;
-  });
-}
-
 constexpr ParamSpec backwardParams[] = {{"self", P::Tensor, false, false},
                                         {"gradient", P::OptionalTensor, true, false},
                                         {"retain_graph", P::Bool, true, false},
@@ -390,8 +374,6 @@ PyObject* backwardReaches(PyObject*, PyObject* list) {
     return Py_BuildValue("(KO)", static_cast<unsigned long long>(currentRun()), flags.get());
   });
 }
-
-PyObject* backwardsReachAllLeaves(PyObject*, PyObject*) { return PyBool_FromLong(runsReachAllLeaves() ? 1 : 0); }
 
 PyObject* setAnomaly(PyObject*, PyObject* args) {
   int on, checkNan;
@@ -547,14 +529,12 @@ void initAutograd(PyObject* module) {
       {"_register_leaf_hook", onTensor<registerLeafHook>, METH_VARARGS, "The id of a new hook after accumulation."},
       {"_remove_hook", removeHook, METH_VARARGS, "Removes the hook of a tensor or node by its id."},
       {"_backward_reaches", backwardReaches, METH_O, "(number of this backward, which of the nodes it reaches)."},
-      {"_backwards_reach_all_leaves", backwardsReachAllLeaves, METH_NOARGS,
-       "Do the backwards that run go to every leaf, rather than to tensors that were named?"},
-      {"_count_write", countWrite, METH_O, "Counts a write to the memory of a tensor that no operation sees."},
       {"_set_anomaly", setAnomaly, METH_VARARGS, "Turns anomaly mode on or off."},
       {"_anomaly", anomaly, METH_NOARGS, "(is on, checks NaN)."},
       {nullptr, nullptr, 0, nullptr},
   };
   checked(PyModule_AddFunctions(module, functions));
+  initEngine(module);
   initFunction(module);
   autograd::install();
   autograd::setLineProvider([] {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from tandem import _C, _support
@@ -169,6 +170,18 @@ class _VariableType(type):
         return isinstance(x, Tensor)
 
 
+class _Engine:
+    """What runs backwards, for those who ask it to call them back."""
+
+    def queue_callback(self, callback: Callable[[], Any]) -> None:
+        """Call a function when the backward that runs now has ended; RuntimeError where none runs."""
+        _C._queue_callback(callback)
+
+    def is_checkpoint_valid(self) -> bool:
+        """Does the backward that runs now go to every leaf, rather than to tensors that were named?"""
+        return bool(_C._backwards_reach_all_leaves())
+
+
 class Variable(metaclass=_VariableType):
     """Variable(data, requires_grad=False): a tensor of the same memory. Tensors themselves record gradients.
 
@@ -178,6 +191,8 @@ class Variable(metaclass=_VariableType):
     >>> tandem.autograd.Variable(tandem.ones(1), requires_grad=True)
     tensor([1.], requires_grad=True)
     """
+
+    _execution_engine = _Engine()
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         if not isinstance(data, Tensor):

@@ -10,8 +10,12 @@ from tandem.autograd import graph
 from tandem.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from tandem.autograd.function import Function, FunctionCtx, once_differentiable
 from tandem.autograd.grad_mode import (
+    _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
+)
+from tandem.autograd.grad_mode import (
     enable_grad,
     inference_mode,
+    is_multithreading_enabled,
     no_grad,
     set_grad_enabled,
     set_multithreading_enabled,
@@ -31,6 +35,7 @@ __all__ = [
     "gradgradcheck",
     "graph",
     "inference_mode",
+    "is_multithreading_enabled",
     "no_grad",
     "once_differentiable",
     "set_detect_anomaly",

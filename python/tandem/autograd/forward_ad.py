@@ -16,6 +16,8 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 
 # One list a level: (anchor of a dual, which in-place operations leave as it is, tangent).
 _levels: list[list[tuple[Tensor, Tensor]]] = []
+#: The number of the innermost level, -1 outside of all.
+_current_level = -1
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -43,9 +45,11 @@ def enter_dual_level() -> int:
     """
     if _levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    global _current_level
     _levels.append([])
     _C._keep_saved(True)
-    return len(_levels) - 1
+    _current_level = len(_levels) - 1
+    return _current_level
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -63,6 +67,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
+    global _current_level
+    _current_level -= 1
     _C._keep_saved(False)
     for anchor, _ in _levels.pop():
         _C._close_point(anchor)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 from tandem import _C
 from tandem._C import Tensor
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -152,6 +152,20 @@ class Function:
         super().__init_subclass__(**kwargs)
         cls._context_class = type(cls.__name__ + "Backward", (FunctionCtx,), {"_forward_cls": cls})
 
+    def __init__(self) -> None:
+        warnings.warn(
+            f"{type(self)} should not be instantiated: its methods are static, and a call is {type(self).__name__}"
+            ".apply(...)",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            f"Legacy autograd function with non-static forward method is deprecated: make forward and backward of "
+            f"{type(self).__name__} static methods, and call {type(self).__name__}.apply(...)"
+        )
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """The operation: `forward(ctx, *args)`, or `forward(*args)` together with `setup_context`."""
@@ -214,6 +228,12 @@ class Function:
             _C._set_grad_enabled(before)
         single = not isinstance(output, (tuple, list))
         outputs = (output,) if single else tuple(output)
+        if any(all(t is not a for a in inputs) for t in ctx._dirty):
+            warnings.warn(
+                f"{cls.__name__}: mark_dirty was given a tensor that is no argument of forward; only arguments that it "
+                "wrote in place are to be marked",
+                stacklevel=2,
+            )
         if handle is not None:
             ctx._handle = handle
             backward = cls.backward if cls.backward is not Function.backward else cls.vjp
@@ -230,6 +250,28 @@ class Function:
             ctx._saved = None
             ctx._dirty = ctx._non_differentiable = ()
         return outputs[0] if single else outputs
+
+
+class InplaceFunction(Function):
+    """Base of operations that may write their input: nothing but a `Function`.
+
+    >>> import tandem
+    >>> class Double(tandem.autograd.function.InplaceFunction):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.mark_dirty(x)
+    ...         return x.mul_(2)
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g * 2
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> Double.apply(x.clone()).backward(); x.grad
+    tensor([2.])
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
 
 class VmapInfo(NamedTuple):

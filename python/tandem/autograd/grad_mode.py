@@ -211,11 +211,24 @@ class inference_mode(_Mode):
         _C._set_grad_enabled(self._before[1])
 
 
+_multithreading = True
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` said last.
+
+    >>> import tandem
+    >>> tandem.autograd.is_multithreading_enabled()
+    True
+    """
+    return _multithreading
+
+
 class set_multithreading_enabled(_Mode):
     """May a backward use threads of its own? It has none here, whatever is asked for.
 
     Args:
-        mode: taken for PyTorch's sake.
+        mode: what `is_multithreading_enabled` says from now on, or in the block alone.
 
     >>> import tandem
     >>> x = tandem.ones(1, requires_grad=True)
@@ -226,13 +239,44 @@ class set_multithreading_enabled(_Mode):
     """
 
     def __init__(self, mode: bool):
-        self.mode = mode
+        self.mode, self._before = mode, _multithreading
+        self._set(mode)
+
+    @staticmethod
+    def _set(mode: bool) -> None:
+        global _multithreading
+        _multithreading = mode
+
+    def __call__(self, function: F) -> F:
+        # A decorator does nothing until the function runs.
+        self._set(self._before)
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        self._set(self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        self._set(self._before)
+
+    def again(self) -> set_multithreading_enabled:
+        return set_multithreading_enabled(self.mode)
+
+
+class _unsafe_preserve_version_counter:
+    """A block in which writes to tensors are not counted: a backward that needs the old elements cannot notice them.
+
+    Args:
+        tensors: one, or a tuple of several.
+    """
+
+    def __init__(self, tensors: _C.Tensor | tuple[_C.Tensor, ...]):
+        self.tensors = (tensors,) if isinstance(tensors, _C.Tensor) else tensors
+        self._before = [None if t.is_inference() else t._version for t in self.tensors]
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exc: object) -> None:
-        pass
-
-    def again(self) -> set_multithreading_enabled:
-        return self
+        for t, version in zip(self.tensors, self._before):
+            if version is not None:
+                _C._set_version(t, version)

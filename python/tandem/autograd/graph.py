@@ -52,7 +52,12 @@ def get_gradient_edge(tensor: _C.Tensor) -> GradientEdge:
     """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    return GradientEdge(tensor.grad_fn if tensor.grad_fn is not None else _accumulator(tensor), tensor.output_nr)
+    return GradientEdge(_get_grad_fn_or_grad_acc(tensor), tensor.output_nr)
+
+
+def _get_grad_fn_or_grad_acc(tensor: _C.Tensor) -> Any:
+    """The node that made a tensor; of a leaf, the one that adds to its `.grad`."""
+    return tensor.grad_fn if tensor.grad_fn is not None else _accumulator(tensor)
 
 
 def _accumulator(leaf: _C.Tensor) -> Any:

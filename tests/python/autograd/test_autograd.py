@@ -533,3 +533,60 @@ def test_slopes_of_nextafter(mode):
     y = tandem.tensor([1.0, 3.0, 1.0], requires_grad=True)
     grads = run_in(mode, lambda: tandem.autograd.grad(tandem.nextafter(x, y).sum(), (x, y)))
     assert [g.tolist() for g in grads] == [[0, 1, 1], [0, 0, 0]]
+
+
+def test_functions_are_not_called_as_objects():
+    class Double(tandem.autograd.function.InplaceFunction):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = tandem.ones(2, requires_grad=True)
+    Double.apply(x.clone()).sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        Double.apply(x)
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        made = Double(inplace=True)
+    with pytest.raises(RuntimeError, match="Legacy autograd function with non-static forward method is deprecated"):
+        made(x)
+
+
+def test_mark_dirty_is_for_arguments():
+    class Careless(tandem.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, written):
+            y = x * 2
+            ctx.mark_dirty(*((x,) if written else (y,)))
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, None
+
+    x = tandem.ones(2, requires_grad=True)
+    with pytest.warns(UserWarning, match="Careless: mark_dirty was given a tensor that is no argument"):
+        Careless.apply(x, False).sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="marked as dirty .* were not returned as output"):
+        Careless.apply(x.clone(), True)
+
+
+def test_views_in_place_are_writes():
+    with tandem.inference_mode():
+        x = tandem.ones(2, 3)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+        x.t_()
+    y = tandem.ones(2, 3, requires_grad=True).clone()
+    with tandem.no_grad():
+        view = y[:1]
+    with pytest.raises(RuntimeError, match="created in no_grad mode"):
+        view.squeeze_(0)
+    with pytest.raises(RuntimeError, match="multiple views"):
+        y.split(1)[0].squeeze_(0)
+    assert y.t_().shape == (3, 2)

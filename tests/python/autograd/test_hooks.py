@@ -284,3 +284,107 @@ def test_hooks_of_a_node_in_a_live_graph_stay():
     gc.collect()
     loss.backward()
     assert called == ["MulBackward0"]
+
+
+@pytest.mark.parametrize("kind", ["tensor", "after accumulation", "node", "before node"])
+def test_hooks_of_a_leaf_run_as_soon_as_its_gradient_is_complete(kind):
+    order = []
+    first, last = (tandem.ones(2, requires_grad=True) for _ in range(2))
+    y = first.exp()
+    y.register_hook(lambda g: order.append("middle"))
+    z = y * last
+
+    def note(*given):
+        order.append("last")
+
+    node = tandem.autograd.graph.get_gradient_edge(last).node
+    {
+        "tensor": last.register_hook,
+        "after accumulation": last.register_post_accumulate_grad_hook,
+        "node": node.register_hook,
+        "before node": node.register_prehook,
+    }[kind](note)
+    z.sum().backward()
+    assert order == ["last", "middle"]
+
+
+def test_callbacks_run_at_the_end_of_the_backward_that_queued_them():
+    engine = tandem.autograd.Variable._execution_engine
+    order = []
+
+    def more():
+        order.append("end")
+        engine.queue_callback(lambda: order.append("after the end"))
+
+    def hook(g):
+        engine.queue_callback(more)
+        assert tandem._C._current_graph_task_id() > 0
+        inner = tandem.ones(1, requires_grad=True)
+        inner.register_hook(lambda _: engine.queue_callback(lambda: order.append("end inside")))
+        with tandem.enable_grad():
+            inner.sum().backward()
+        order.append("hook")
+
+    x = tandem.ones(2, requires_grad=True)
+    y = x * 2
+    y.register_hook(hook)
+    x.register_hook(lambda g: order.append("leaf"))
+    y.sum().backward()
+    assert order == ["end inside", "hook", "leaf", "end", "after the end"]
+    assert tandem._C._current_graph_task_id() == -1
+    with pytest.raises(RuntimeError, match="can only be installed during backward pass"):
+        engine.queue_callback(more)
+    with pytest.raises(TypeError, match="expected a callable, got int"):
+        engine.queue_callback(3)
+
+
+def test_errors_of_callbacks_come_through_and_failed_backwards_call_none():
+    engine = tandem.autograd.Variable._execution_engine
+    x = tandem.ones(2, requires_grad=True)
+    called = []
+
+    def fail():
+        called.append(1)
+        raise ValueError("at the end")
+
+    y = x * 2
+    y.register_hook(lambda g: engine.queue_callback(fail))
+    with pytest.raises(ValueError, match="at the end"):
+        y.sum().backward()
+    assert x.grad.tolist() == [2, 2] and called == [1]
+    x.register_hook(lambda g: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        (y * 1).sum().backward()
+    assert called == [1]
+
+
+def test_writes_that_are_not_counted():
+    x = tandem.ones(2, requires_grad=True)
+    y = x.exp()
+    z = y.exp()
+    with tandem.autograd._unsafe_preserve_version_counter(y):
+        y.data.copy_(y.detach())
+        y.detach().mul_(1)
+    assert y._version == 0
+    z.sum().backward()
+    with pytest.raises(RuntimeError, match="negative"):
+        tandem._C._set_version(x, -1)
+
+
+def test_multithreading_is_what_was_said_last():
+    say, said = tandem.autograd.set_multithreading_enabled, tandem.autograd.is_multithreading_enabled
+    assert said()
+    with say(False):
+        assert not said()
+        say(True)
+        assert said()
+    assert said()
+    say(False)
+    assert not said()
+    say(True)
+
+    @say(False)
+    def inside():
+        return said()
+
+    assert said() and not inside() and said()

@@ -16,6 +16,7 @@ from tandem.nn import functional as F
 from tandem.nn.utils import parametrizations, parametrize
 from tandem.nn.utils._per_sample_grad import call_for_per_sample_grads
 from tandem.testing import assert_close
+from tandem.utils.module_tracker import ModuleTracker
 
 
 class Symmetric(nn.Module):
@@ -543,3 +544,33 @@ def test_gradients_of_each_sample_in_the_second_dim():
 def test_the_input_of_rms_norm_by_name():
     model, x = nn.RMSNorm(3), tandem.randn(2, 3)
     assert tandem.equal(model(x=x), model(x))
+
+
+def test_a_tracker_knows_the_modules_that_run():
+    seen = []
+
+    class Inner(nn.Module):
+        def forward(self, x):
+            x = x["a"].relu()
+            seen.append((set(tracker.parents), tracker.is_bw))
+            x.register_hook(lambda g: seen.append((set(tracker.parents), tracker.is_bw)))
+            return {"a": x * 2}
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = Inner(), nn.ModuleDict({"nest": Inner()})
+
+        def forward(self, x):
+            return self.b["nest"](self.a(x))
+
+    net = Outer()
+    a, nest = {"Global", "Outer", "Outer.a"}, {"Global", "Outer", "Outer.b.nest"}
+    with ModuleTracker() as tracker:
+        for _ in range(2):
+            y = net({"a": tandem.randn(3, requires_grad=True).clone()})["a"]
+            y.sum().backward()
+            assert tracker.parents == {"Global"} and not tracker.is_bw
+    assert seen == [(a, False), (nest, False), (nest, True), (a, True)] * 2
+    net({"a": tandem.randn(3, requires_grad=True)})
+    assert seen[-1] == ({"Global"}, False)
