@@ -126,6 +126,14 @@ std::vector<Tensor> escape(std::span<const Tensor> values, bool outer) {
   return out;
 }
 
+/// `escape` while the points, which are no one's business but the caller's, are open.
+std::vector<Tensor> escapeFrom(std::span<const Tensor> points, std::span<const Tensor> values, bool outer) {
+  for (const Tensor& p : points) closePoint(p);
+  std::vector<Tensor> out = escape(values, outer);
+  for (const Tensor& p : points) openPoint(p);
+  return out;
+}
+
 /// The points of a transform, open for the life of the scope.
 class Points {
  public:
@@ -194,11 +202,12 @@ std::vector<Tensor> pushForward(std::span<const Tensor> outputs, std::span<const
   Linear l = pullbackOf(outputs, points);
   for (const Tensor& w : l.weights) closePoint(w);
   std::vector<Tensor> moved = along(l.pulled, tangents, l.weights, gradEnabled());
-  // The points themselves are no one's business but the caller's.
-  for (const Tensor& p : points) closePoint(p);
-  moved = escape(moved, true);
-  for (const Tensor& p : points) openPoint(p);
-  return moved;
+  return escapeFrom(points, moved, true);
+}
+
+Tensor primalOf(const Tensor& output, std::span<const Tensor> points) {
+  const Tensor kept = escapeFrom(points, {&output, 1}, gradEnabled())[0];
+  return autograd::requiresGrad(kept) ? anchorOf(kept) : kept;
 }
 
 Transformed vjp(const TensorFunction& f, std::span<const Tensor> primals) {

@@ -48,5 +48,7 @@ void openPoint(const Tensor& point);
 /// does not depend on any.
 std::vector<Tensor> pushForward(std::span<const Tensor> outputs, std::span<const Tensor> points,
                                 std::span<const Tensor> tangents);
+/// An alias of `output` with its history where that leads to more than `points` (their anchors) and grad mode is on.
+Tensor primalOf(const Tensor& output, std::span<const Tensor> points);
 
 }  // namespace tandem::autograd

@@ -665,6 +665,7 @@ _instruction_above: Any
 _set_warn_always: Any
 _warns_always: Any
 _push_forward: Any
+_primal_of: Any
 _push_saved_tensors_hooks: Any
 _queue_callback: Any
 _current_graph_task_id: Any

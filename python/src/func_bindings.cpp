@@ -179,6 +179,12 @@ PyObject* pushForward(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* primalOf(PyObject*, PyObject* args) {
+  PyObject *output, *points;
+  if (PyArg_ParseTuple(args, "O!O", tensorType, &output, &points) == 0) return nullptr;
+  return guarded([&] { return wrap(autograd::primalOf(tensorOf(output), listOf(points))); });
+}
+
 }  // namespace
 
 void initFunc(PyObject* module) {
@@ -202,6 +208,7 @@ void initFunc(PyObject* module) {
       {"_keep_saved", keepSaved, METH_O,
        "(on): from here on, or no longer, what this thread's operations save outlives writes."},
       {"_push_forward", pushForward, METH_VARARGS, "(outputs, points, tangents): the tangents of the outputs."},
+      {"_primal_of", primalOf, METH_VARARGS, "(output, points): an alias with the history that is not the points'."},
       {nullptr, nullptr, 0, nullptr},
   };
   checked(PyModule_AddFunctions(module, functions));

@@ -1,7 +1,9 @@
 """Forward-mode derivatives by dual numbers: tensors that carry the direction they move in.
 
 A dual is a fresh tensor of the graph; the tangent of a result is the tape differentiated twice, so it is right for
-every operation, and to every order. Operations on duals run in grad mode. `tandem.func.jvp` says the same in one call.
+every operation, and to every order. So a level turns grad mode on until its end: what operations give within it requires
+gradients, and of what leaves it, primal and tangent, both do where they would without. What runs in `no_grad` within a
+level has no tangents. `tandem.func.jvp` says the same in one call.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 
 # One list a level: (anchor of a dual, which in-place operations leave as it is, tangent).
 _levels: list[list[tuple[Tensor, Tensor]]] = []
+# Whether grad mode was on before each.
+_grad_before: list[bool] = []
 #: The number of the innermost level, -1 outside of all.
 _current_level = -1
 
@@ -47,6 +51,8 @@ def enter_dual_level() -> int:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     global _current_level
     _levels.append([])
+    _grad_before.append(_C.is_grad_enabled())
+    _C._set_grad_enabled(not _C.is_inference_mode_enabled())
     _C._keep_saved(True)
     _current_level = len(_levels) - 1
     return _current_level
@@ -69,6 +75,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
         )
     global _current_level
     _current_level -= 1
+    _C._set_grad_enabled(_grad_before.pop())
     _C._keep_saved(False)
     for anchor, _ in _levels.pop():
         _C._close_point(anchor)
@@ -111,7 +118,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a tensor computed from duals, and its tangent: None where it depends on no dual, and zeros where it
-    does by derivatives that are zero everywhere (`round`, `sign`).
+    does by derivatives that are zero everywhere (`round`, `sign`). The value keeps its history beyond the duals.
 
     >>> import tandem
     >>> import tandem.autograd.forward_ad as fwAD
@@ -124,10 +131,15 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if not _levels or not _levels[-1] or not tensor.requires_grad:
         return UnpackedDualTensor(tensor, None)
     anchors, tangents = zip(*_levels[-1])
-    (tangent,) = _C._push_forward((tensor,), anchors, tangents)
-    if tangent is None and _depends(tensor, anchors):
-        tangent = _C.zeros_like(tensor.detach())
-    return UnpackedDualTensor(tensor if tangent is None else tensor.detach(), tangent)
+    inside = _C.is_grad_enabled()
+    _C._set_grad_enabled(inside and _grad_before[-1])
+    try:
+        (tangent,) = _C._push_forward((tensor,), anchors, tangents)
+        if tangent is None and _depends(tensor, anchors):
+            tangent = _C.zeros_like(tensor.detach())
+        return UnpackedDualTensor(tensor if tangent is None else _C._primal_of(tensor, anchors), tangent)
+    finally:
+        _C._set_grad_enabled(inside)
 
 
 def _depends(tensor: Tensor, anchors: tuple[Tensor, ...]) -> bool:

@@ -329,3 +329,33 @@ def test_graph_walk():
     before = a._version
     graph.increment_version(a)
     assert a._version == before + 1
+
+
+@pytest.mark.parametrize("f", [tandem.tanh, lambda y: y, lambda y: y.clone().mul_(3)])
+def test_primals_of_duals_keep_the_history_beyond_them(f):
+    layer = tandem.nn.Linear(2, 1, dtype=tandem.float64)
+    x, v = tandem.tensor([1.0, 2.0], dtype=tandem.float64), tandem.tensor([3.0, -1.0], dtype=tandem.float64)
+    with fwAD.dual_level():
+        primal, tangent = fwAD.unpack_dual(f(layer(fwAD.make_dual(x, v))))
+        (primal.sum() + tangent.sum()).backward()
+    got = [p.grad for p in layer.parameters()]
+    y, slope = tandem.func.jvp(lambda x: f(layer(x)), (x,), (v,))
+    for g, expected in zip(got, tandem.autograd.grad(y.sum() + slope.sum(), list(layer.parameters()))):
+        close(g, expected)
+    with fwAD.dual_level():
+        primal, tangent = fwAD.unpack_dual(fwAD.make_dual(x, v).exp())
+        assert not primal.requires_grad and not tangent.requires_grad
+
+
+def test_levels_in_no_grad_have_tangents():
+    layer = tandem.nn.Linear(2, 1, dtype=tandem.float64)
+    x, v = tandem.tensor([1.0, 2.0], dtype=tandem.float64), tandem.tensor([3.0, -1.0], dtype=tandem.float64)
+    with tandem.no_grad():
+        with fwAD.dual_level():
+            primal, tangent = fwAD.unpack_dual(layer(fwAD.make_dual(x, v)))
+        assert not tandem.is_grad_enabled()
+        close(tangent, layer.weight @ v)
+    assert tandem.is_grad_enabled() and not primal.requires_grad and not tangent.requires_grad
+    with tandem.no_grad(), pytest.raises(ZeroDivisionError), fwAD.dual_level():
+        raise ZeroDivisionError
+    assert tandem.is_grad_enabled() and fwAD._current_level == -1
