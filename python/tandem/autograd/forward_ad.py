@@ -1,9 +1,9 @@
 """Forward-mode derivatives by dual numbers: tensors that carry the direction they move in.
 
 A dual is a fresh tensor of the graph; the tangent of a result is the tape differentiated twice, so it is right for
-every operation, and to every order. So a level turns grad mode on until its end: what operations give within it requires
-gradients, and of what leaves it, primal and tangent, both do where they would without. What runs in `no_grad` within a
-level has no tangents. `tandem.func.jvp` says the same in one call.
+every operation, and to every order. So a level turns grad mode on until its end: what operations give within it
+requires gradients, and of what leaves it, primal and tangent, both do where they would without. What runs in `no_grad`
+within a level has no tangents. `tandem.func.jvp` says the same in one call.
 """
 
 from __future__ import annotations

@@ -145,12 +145,12 @@ class Function:
         tensor(12.)
     """
 
-    _context_class: ClassVar[type[FunctionCtx]] = FunctionCtx
+    _backward_cls: ClassVar[type[FunctionCtx]] = FunctionCtx
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Make the class of its contexts, through which its static methods and constants can be reached."""
         super().__init_subclass__(**kwargs)
-        cls._context_class = type(cls.__name__ + "Backward", (FunctionCtx,), {"_forward_cls": cls})
+        cls._backward_cls = type(cls.__name__ + "Backward", (FunctionCtx,), {"_forward_cls": cls})
 
     def __init__(self) -> None:
         warnings.warn(
@@ -212,7 +212,7 @@ class Function:
             return _mapped(cls, max(axes), args)
         if cls.setup_context is not Function.setup_context:
             args, kwargs = _with_defaults(cls.forward, args, kwargs)
-        ctx = cls._context_class()
+        ctx = cls._backward_cls()
         inputs = tuple(a if isinstance(a, _C.Tensor) else None for a in args)
         handle = _C._function_begin(cls.__name__ + "Backward", inputs)
         ctx.needs_input_grad = tuple(a is not None and a.requires_grad for a in inputs)
@@ -303,7 +303,13 @@ def _mapped(cls: Any, axis: int, args: tuple[Any, ...]) -> Any:
     in_dims = tuple(0 if axis in _C._batch_axes(a) else None for a in args)
     plain = [a if d is None else _C._batch_out(a, 0, axis) for a, d in zip(args, in_dims)]
     size, randomness = next((size, mode) for number, size, mode in _C._active_axes() if number == axis)
-    outputs, out_dims = cls.vmap(VmapInfo(size, randomness), in_dims, *plain)
+    returned = cls.vmap(VmapInfo(size, randomness), in_dims, *plain)
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise RuntimeError(
+            f"{cls.__name__}.vmap: expected the vmap staticmethod to have two returns, a tuple (outputs, out_dims), "
+            f"but got {f'{len(returned)} of them' if isinstance(returned, tuple) else type(returned).__name__}"
+        )
+    outputs, out_dims = returned
     single = not isinstance(outputs, (tuple, list))
     values = (outputs,) if single else tuple(outputs)
     dims = out_dims if isinstance(out_dims, (tuple, list)) else (out_dims,) * len(values)

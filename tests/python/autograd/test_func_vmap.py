@@ -402,3 +402,23 @@ def test_repr():
     shown = []
     vmap(lambda x: shown.append(repr(x)) or x)(tandem.ones(2, 1))
     assert shown[0].startswith("BatchedTensor(lvl=1, bdim=0") and "[1.]" in shown[0]
+
+
+@pytest.mark.parametrize(("returned", "got"), [(lambda x: x, "Tensor"), (lambda x: (x, x, 0, 0), "4 of them")])
+def test_the_vmap_of_a_function_returns_outputs_and_dims(returned, got):
+    class Mapped(tandem.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x.clone()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return returned(x)
+
+    # Of two examples, so that the tensor alone could be unpacked as two values.
+    with pytest.raises(RuntimeError, match=f"Mapped.vmap: expected .* to have two returns.*{got}"):
+        tandem.vmap(Mapped.apply)(tandem.ones(2, 3))
