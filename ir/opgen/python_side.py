@@ -98,7 +98,7 @@ def wrapper(records: Records, op: Op) -> str:
     if op.factory:
         done = f"wrapLeaf(a, {call}, a.boolean({len(op.params) + 2}){', true' if op.keepsOutShape else ''})"
     elif "[]" in op.results:
-        done = f"{'wrap' if op.results == 'Tensor[]' else 'wrapOneOrMore'}({call})"
+        done = f"{'wrap' if op.results == 'Tensor[]' else 'wrapOneOrMore'}(a, {call})"
     elif op.numResults > 1 and op.fields:
         name = op.name if op.name.startswith("linalg_") else op.python
         done = f'wrap(a, {call}, "{name}", {{{", ".join(f"{chr(34)}{f}{chr(34)}" for f in op.fields)}}})'

@@ -119,6 +119,8 @@ class ParsedArgs {
   [[nodiscard]] const char* op() const { return signature_->op; }
   /// Where the call runs: the device that is given, else that of its tensors, else the default one.
   [[nodiscard]] Device device() const;
+  /// Does a tensor among the arguments, or in a list of them, lie in the memory of `t`?
+  [[nodiscard]] bool reach(const Tensor& t) const;
   /// The value of `out`: a tensor or a tuple of tensors, or null.
   [[nodiscard]] PyObject* out() const { return out_; }
   [[nodiscard]] std::size_t numParams() const { return signature_->params.size(); }
@@ -176,10 +178,8 @@ PyObject* wrap(DType v);
 PyObject* wrap(std::span<const Tensor> tensors);  // a tuple
 inline PyObject* wrap(const std::vector<Tensor>& tensors) { return wrap(std::span<const Tensor>(tensors)); }
 
-/// The tensor if there is one, else a tuple.
-inline PyObject* wrapOneOrMore(const std::vector<Tensor>& tensors) {
-  return tensors.size() == 1 ? wrap(tensors[0]) : wrap(tensors);
-}
+/// A tensor in memory that nobody else knows is no view: neither what it was a window of, nor where, matters to it.
+PyObject* wrapAlone(Tensor t);
 
 /// TypeError where the first two arguments are numbers.
 void needOne(const ParsedArgs& a);
@@ -197,6 +197,10 @@ PyObject* gatherOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> inp
 /// Several results; with `fields` as a named tuple `tandem.return_types.<typeName>`.
 PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeName = nullptr,
                std::initializer_list<const char*> fields = {});
+/// The tensor if there is one, else a tuple.
+inline PyObject* wrapOneOrMore(ParsedArgs& a, const std::vector<Tensor>& tensors) {
+  return tensors.size() == 1 ? wrap(a, tensors[0]) : wrap(a, tensors);
+}
 /// `_named_result(name, fields, values)`: such a named tuple, of Python's strings and values.
 PyObject* namedResult(PyObject* module, PyObject* args);
 /// What a factory returns: a leaf, requiring a gradient if `requiresGrad`. An `out` of another shape becomes of that

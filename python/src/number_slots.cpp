@@ -6,6 +6,7 @@
 #include "eager/dispatch.h"
 #include "eager/ops.h"
 #include "eager/overlap.h"
+#include "python/src/arg_parser.h"
 #include "python/src/autocast.h"
 #include "python/src/convert.h"
 #include "python/src/elements.h"
@@ -188,8 +189,8 @@ PyObject* matmul(PyObject* left, PyObject* right) {
     if (!known) Py_RETURN_NOTIMPLEMENTED;
     const Tensor &a = tensorOf(left), &b = tensorOf(right);
     const AutocastState::Place& cast = autocastState().at(a.device());
-    if (!cast.enabled) return wrap(ops::matmul(a, b));
-    return wrap(ops::matmul(autocasted(a, cast.dtype), autocasted(b, cast.dtype)));
+    if (!cast.enabled) return wrapAlone(ops::matmul(a, b));
+    return wrapAlone(ops::matmul(autocasted(a, cast.dtype), autocasted(b, cast.dtype)));
   });
 }
 

@@ -13,6 +13,7 @@
 #include "eager/memory_format.h"
 #include "eager/ops.h"
 #include "eager/overlap.h"
+#include "eager/tape_hook.h"
 #include "python/src/arg_parser.h"
 #include "python/src/convert.h"
 #include "python/src/cuda_bindings.h"
@@ -21,6 +22,18 @@
 #include "runtime/base/attrs.h"
 
 namespace tandem::python {
+
+bool ParsedArgs::reach(const Tensor& t) const {
+  const auto inMemory = [&](PyObject* o) {
+    return o != nullptr && isTensor(o) && tensorOf(o).impl()->storage == t.impl()->storage;
+  };
+  for (PyObject* o : std::span(values_, numParams())) {
+    if (inMemory(o)) return true;
+    if (o == nullptr || !(PyList_Check(o) || PyTuple_Check(o))) continue;
+    if (std::ranges::any_of(std::span(PySequence_Fast_ITEMS(o), PySequence_Fast_GET_SIZE(o)), inMemory)) return true;
+  }
+  return std::any_of(varargs_, varargs_ + numVarargs_, inMemory);
+}
 
 PyObject* wrap(bool v) { return PyBool_FromLong(v ? 1 : 0); }
 PyObject* wrap(std::int64_t v) { return PyLong_FromLongLong(v); }
@@ -36,6 +49,14 @@ PyObject* wrap(const Scalar& v) {
   default:
     return wrap(v.asDouble());
   }
+}
+
+PyObject* wrapAlone(Tensor t) {
+  TensorImpl* impl = t.impl();
+  if (impl->viewBase && gradEnabled()) tapeHook->refreshView(impl);
+  impl->viewBase = nullptr;
+  impl->origin = ViewOrigin::Plain;
+  return wrap(std::move(t));
 }
 
 PyObject* wrap(std::span<const Tensor> tensors) {
@@ -243,6 +264,14 @@ void refuseShared(const ParsedArgs& a, const Tensor& into, Sharing sharing) {
       check(object);
   }
 }
+/// The object of a result of the call. A window on memory that the call made itself is no view, unless other results
+/// lie there.
+PyObject* wrapResult(const ParsedArgs& a, Tensor result, std::span<const Tensor> results) {
+  const auto beside = [&](const Tensor& r) { return r.defined() && r.impl()->storage == result.impl()->storage; };
+  const bool window = result.defined() && result.impl()->viewBase;
+  const bool alone = window && !a.reach(result) && std::ranges::count_if(results, beside) < 2;
+  return alone ? wrapAlone(std::move(result)) : wrap(std::move(result));
+}
 /// Of an element and where it is, along a dim.
 Sharing sharingOfPair(const char* op) {
   static const std::unordered_set<std::string_view> found = {"max", "min", "median", "nanmedian"};
@@ -260,7 +289,7 @@ void needOne(const ParsedArgs& a) {
 }
 
 PyObject* wrap(ParsedArgs& a, Tensor result) {
-  if (a.out() == nullptr) return wrap(std::move(result));
+  if (a.out() == nullptr) return wrapResult(a, std::move(result), {});
   if (isTensor(a.out()) && tensorOf(a.out()).shape() == result.shape()) refuseShared(a, tensorOf(a.out()));
   store(a, a.out(), result);
   return Py_NewRef(a.out());
@@ -316,7 +345,7 @@ PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeN
       items.push_back(PyRef::borrow(target));
     }
   } else {
-    for (const Tensor& t : results) items.emplace_back(checked(wrap(t)));
+    for (const Tensor& t : results) items.emplace_back(checked(wrapResult(a, t, results)));
   }
   auto n = static_cast<Py_ssize_t>(items.size());
   if (typeName == nullptr) {

@@ -433,3 +433,70 @@ def test_a_saved_input_that_is_returned_is_the_input():
     assert g.item() == 20
     # d(10 x)/dx, not through the Function once more.
     assert tandem.autograd.grad(g, x)[0].item() == 10
+
+
+# ---- results that are windows on memory of the call's own, and no views ---------------------------------------------
+
+BATCH, TABLE, RIGHT = tandem.arange(24.0).reshape(2, 3, 4), tandem.ones(5, 4), tandem.ones(4, 5)
+PLACES = tandem.tensor([[0, 1], [1, 2]])
+OWN = {
+    "matmul": lambda: tandem.matmul(BATCH, RIGHT),
+    "operator": lambda: BATCH @ RIGHT,
+    "vector": lambda: BATCH @ tandem.ones(4),
+    "linear": lambda: tandem.nn.functional.linear(BATCH, TABLE),
+    "embedding": lambda: tandem.nn.functional.embedding(PLACES, TABLE),
+    "convolution": lambda: tandem.nn.functional.conv1d(BATCH, tandem.ones(2, 3, 3)),
+    "group_norm": lambda: tandem.nn.functional.group_norm(BATCH, 3),
+    "attention": lambda: tandem.nn.functional.scaled_dot_product_attention(BATCH, BATCH, BATCH),
+    "repeat": lambda: BATCH.repeat(2, 1, 1),
+    "roll": lambda: BATCH.roll(1),
+    "kron": lambda: tandem.kron(TABLE, TABLE),
+    "quantile": lambda: BATCH.quantile(0.5, 0),
+    "recurrent": lambda: tandem.nn.GRU(4, 5)(BATCH)[0],
+    "cell": lambda: tandem.nn.LSTMCell(4, 5)(BATCH[0])[0],
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_memory_of_its_own_is_no_view(name, mode):
+    """It is detached in place, and written where gradients are recorded though it was made where they are not."""
+
+    def f(w):
+        with tandem.no_grad():
+            y = OWN[name]()
+        y += w
+        z = OWN[name]()
+        z.detach_()
+        return y, z.mul_(2)
+
+    w = tandem.ones(1, requires_grad=True)
+    y, z = run_in(mode, f, w)
+    assert not y._is_view() and not z._is_view() and not z.requires_grad
+    y.sum().backward()
+    assert w.grad.item() == y.numel()
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_function_that_returns_memory_of_its_own(name):
+    class Made(tandem.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return OWN[name]()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.sum().reshape(1)
+
+    x = tandem.ones(1, requires_grad=True)
+    y = Made.apply(x)
+    y.mul_(3)
+    y.sum().backward()
+    assert x.grad.item() == 3 * y.numel()
+
+
+def test_windows_on_arguments_stay_views():
+    x = tandem.ones(2, 3)
+    views = [x.reshape(3, 2), x.squeeze(), tandem.einsum("ij->ji", x), x.expand(4, 2, 3), x.ravel(), x.mT]
+    views += [*x.split(1), *tandem.meshgrid(x[0], x[1], indexing="ij"), tandem.broadcast_tensors(x[:, :1], x)[0]]
+    views += [*tandem.atleast_3d([x, x]), x.narrow(0, 0, 1), tandem.movedim(x, 0, 1), x.diagonal(), x.unfold(0, 1, 1)]
+    assert all(v._base is x for v in views)
