@@ -178,7 +178,7 @@ PyObject* registerLeafHook(PyObject* self, PyObject* hook) {
 /// What `remove` takes a hook of `owner` away by.
 PyObject* removableHandle(PyObject* owner, std::uint64_t id) {
   PyRef number(checked(PyLong_FromUnsignedLongLong(id)));
-  return callSupport("RemovableHandle", {owner, number.get()});
+  return callSupport("TensorHookHandle", {owner, number.get()});
 }
 PyObject* nodeRegisterHook(PyObject* self, PyObject* hook) {
   return guarded([&] {

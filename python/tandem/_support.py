@@ -269,8 +269,44 @@ def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
 # ---- hooks ----
 
 
+_handle_ids = itertools.count()
+
+
 class RemovableHandle:
-    """Removes one hook of a tensor or a node of the graph; also a context manager that does so at its end.
+    """Removes one registered hook; also a context manager that removes it at the end of its block.
+
+    Args:
+        hooks: the dict that holds the hook.
+        extra: further dicts keyed by the same id.
+
+    Example:
+        >>> import tandem
+        >>> m = tandem.nn.Identity()
+        >>> with m.register_forward_hook(lambda mod, args, out: out + 1):
+        ...     m(tandem.zeros(1)).item()
+        1.0
+        >>> m(tandem.zeros(1)).item()
+        0.0
+    """
+
+    def __init__(self, hooks: dict[int, Any], *extra: dict[int, Any]) -> None:
+        self.id = next(_handle_ids)
+        self._hooks = (hooks, *extra)
+
+    def remove(self) -> None:
+        """Remove the hook; does nothing the second time."""
+        for hooks in self._hooks:
+            hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+class TensorHookHandle(RemovableHandle):
+    """The handle of a hook of a tensor or a node of the graph.
 
     >>> import tandem
     >>> x = tandem.ones(1, requires_grad=True)
@@ -280,7 +316,7 @@ class RemovableHandle:
     tensor([22.])
     """
 
-    def __init__(self, owner: Any, id: int):
+    def __init__(self, owner: Any, id: int) -> None:
         self._owner = owner
         self.id = id
 
@@ -290,19 +326,13 @@ class RemovableHandle:
             _C._remove_hook(self._owner, self.id)
             self._owner = None
 
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
-
 
 def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
-    return RemovableHandle(self, _C._register_hook(self, hook))
+    return TensorHookHandle(self, _C._register_hook(self, hook))
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHandle:
-    return RemovableHandle(self, _C._register_leaf_hook(self, hook))
+    return TensorHookHandle(self, _C._register_leaf_hook(self, hook))
 
 
 # ---- classes of tensors ----

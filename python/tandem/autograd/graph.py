@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tandem import _C
+from tandem._support import RemovableHandle
 
 __all__ = [
     "GradientEdge",
@@ -206,20 +207,15 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         _C._disable_saved_tensors_hooks(before)
 
 
-class _Handles:
-    def __init__(self, handles: tuple[Any, ...]):
+class _Handles(RemovableHandle):
+    def __init__(self, handles: tuple[RemovableHandle, ...]) -> None:
+        super().__init__({})
         self.handles = handles
 
     def remove(self) -> None:
         """Remove the hook from all tensors."""
         for h in self.handles:
             h.remove()
-
-    def __enter__(self) -> _Handles:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
 
 
 def register_multi_grad_hook(tensors: Sequence[_C.Tensor], fn: Callable[..., Any], *, mode: str = "all") -> _Handles:

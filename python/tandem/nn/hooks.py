@@ -7,49 +7,14 @@ operations, inputs' boundary (hooks may replace the gradient).
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import tandem
+from tandem._support import RemovableHandle
 
 __all__ = ["RemovableHandle"]
-
-_handle_ids = itertools.count()
-
-
-class RemovableHandle:
-    """Removes one registered hook; also a context manager that removes it at the end of its block.
-
-    Args:
-        hooks: the dict that holds the hook.
-        extra: further dicts keyed by the same id.
-
-    Example:
-        >>> import tandem
-        >>> m = tandem.nn.Identity()
-        >>> with m.register_forward_hook(lambda mod, args, out: out + 1):
-        ...     m(tandem.zeros(1)).item()
-        1.0
-        >>> m(tandem.zeros(1)).item()
-        0.0
-    """
-
-    def __init__(self, hooks: dict[int, Any], *extra: dict[int, Any]) -> None:
-        self.id = next(_handle_ids)
-        self._hooks = (hooks, *extra)
-
-    def remove(self) -> None:
-        """Remove the hook; does nothing the second time."""
-        for hooks in self._hooks:
-            hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
 
 
 def add_hook(

@@ -388,3 +388,25 @@ def test_multithreading_is_what_was_said_last():
         return said()
 
     assert said() and not inside() and said()
+
+
+def test_every_handle_is_of_one_class():
+    from tandem.utils.hooks import RemovableHandle
+
+    x = tandem.ones(2, requires_grad=True)
+    y = x * 2
+    called = []
+    handles = [
+        x.register_hook(called.append),
+        x.register_post_accumulate_grad_hook(called.append),
+        y.grad_fn.register_hook(lambda *grads: called.append(grads)),
+        y.grad_fn.register_prehook(lambda grads: called.append(grads)),
+        tandem.autograd.graph.register_multi_grad_hook((x, y), called.append),
+        tandem.nn.Linear(1, 1).register_forward_hook(lambda *args: None),
+    ]
+    assert all(isinstance(h, RemovableHandle) for h in handles)
+    for h in handles:
+        with h:
+            pass
+    y.sum().backward()
+    assert called == []
