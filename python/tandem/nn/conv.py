@@ -75,6 +75,7 @@ class _Conv(Module):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         self.groups = groups
         self.padding_mode = padding_mode
+        self._reversed_padding_repeated_twice = self._edges()
         outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = (outer, inner // groups, *self.kernel_size)
         self.weight = Parameter(tandem.empty(shape, device=device, dtype=dtype))
@@ -95,20 +96,28 @@ class _Conv(Module):
 
     def _edges(self) -> list[int]:
         """Padding as `F.pad` takes it: before and after, last dimension first."""
-        edges: list[int] = []
-        for i in reversed(range(self._spatial)):
-            if self.padding == "same":
-                total = self.dilation[i] * (self.kernel_size[i] - 1)
-                edges += [total // 2, total - total // 2]
-            else:
-                edges += [0, 0] if self.padding == "valid" else [self.padding[i]] * 2  # type: ignore[list-item]
-        return edges
+        if isinstance(self.padding, tuple):
+            return [p for p in reversed(self.padding) for _ in range(2)]
+        if self.padding == "valid":
+            return [0, 0] * self._spatial
+        # A dilation of one element is that of all dims.
+        dilation = self.dilation * self._spatial if len(self.dilation) == 1 else self.dilation
+        totals = [d * (k - 1) for d, k in zip(dilation, self.kernel_size, strict=True)]
+        return [part for total in reversed(totals) for part in (total // 2, total - total // 2)]
 
-    def _convolve(self, conv: Callable[..., Tensor], input: Tensor) -> Tensor:
+    def _convolve(self, conv: Callable[..., Tensor], input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         padding = self.padding
         if self.padding_mode != "zeros":
-            input, padding = F.pad(input, self._edges(), mode=self.padding_mode), 0  # type: ignore[assignment]
-        return conv(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+            edges = self._reversed_padding_repeated_twice
+            input, padding = F.pad(input, edges, mode=self.padding_mode), 0  # type: ignore[assignment]
+        return conv(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+    # By PyTorch's name: subclasses of users convolve by it with weights of theirs, and put another in its place.
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__}: _conv_forward is what subclasses say")
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
@@ -138,8 +147,8 @@ class Conv1d(_Conv):
 
     _spatial = 1
 
-    def forward(self, input: Tensor) -> Tensor:
-        return self._convolve(F.conv1d, input)
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return self._convolve(F.conv1d, input, weight, bias)
 
 
 class Conv2d(_Conv):
@@ -164,8 +173,8 @@ class Conv2d(_Conv):
 
     _spatial = 2
 
-    def forward(self, input: Tensor) -> Tensor:
-        return self._convolve(F.conv2d, input)
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return self._convolve(F.conv2d, input, weight, bias)
 
 
 class Conv3d(_Conv):
@@ -179,8 +188,8 @@ class Conv3d(_Conv):
 
     _spatial = 3
 
-    def forward(self, input: Tensor) -> Tensor:
-        return self._convolve(F.conv3d, input)
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return self._convolve(F.conv3d, input, weight, bias)
 
 
 _ConvNd = _Conv  # PyTorch's name, which other libraries use

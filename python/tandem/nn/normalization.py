@@ -249,7 +249,8 @@ class _ChannelNorm(Module):
             state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *more)
 
-    def _check_dims(self, input: Tensor) -> None:
+    # By PyTorch's name: subclasses of users call it, and accept other inputs by one of their own.
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() not in self._dims:
             wanted = " or ".join(f"{d}D" for d in self._dims)
             raise ValueError(f"expected {wanted} input (got {input.dim()}D input)")
@@ -268,7 +269,7 @@ class _BatchNorm(_ChannelNorm):
     """Normalise each channel by its batch while training, by running statistics in evaluation."""
 
     def forward(self, input: Tensor) -> Tensor:
-        self._check_dims(input)
+        self._check_input_dim(input)
         momentum: float | Tensor | None = self.momentum
         update = self.training and self.track_running_stats
         mean = self.running_mean
@@ -368,7 +369,7 @@ class SyncBatchNorm(_BatchNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
-    def _check_dims(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
@@ -378,7 +379,7 @@ class SyncBatchNorm(_BatchNorm):
         own = self.training or not self.track_running_stats
         if not own or not distributed.is_initialized() or distributed.get_world_size(self.process_group) < 2:
             return super().forward(input)
-        self._check_dims(input)
+        self._check_input_dim(input)
         if input.shape[1] != self.num_features:
             raise ValueError(f"expected {self.num_features} channels in dim 1, got input {list(input.shape)}")
         from tandem.distributed.nn.functional import all_reduce
@@ -452,7 +453,7 @@ class _InstanceNorm(_ChannelNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        self._check_dims(input)
+        self._check_input_dim(input)
         alone = input.dim() == self._dims[0]
         channels = input.shape[0 if alone else 1]
         if channels != self.num_features:

@@ -89,8 +89,15 @@ class _Layer(Module):
             self.add_module(f"dropout{i}", Dropout(dropout))
         self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
 
-    def _feed_forward(self, x: Tensor, dropout: Dropout) -> Tensor:
-        return dropout(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+    # The parts by PyTorch's names: subclasses of users call them, and put others in their place.
+    def _sa_block(
+        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
+        return self._attend(self.self_attn, self.dropout1, x, x, attn_mask, key_padding_mask, is_causal)
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        last: Dropout = getattr(self, f"dropout{len(self._attentions) + 1}")
+        return last(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
     def _attend(
         self,
@@ -143,14 +150,14 @@ class TransformerEncoderLayer(_Layer):
         src_mask = canonical_mask(src_mask, "src_mask", None, "", src.dtype, False)
 
         def attend(x: Tensor) -> Tensor:
-            return self._attend(self.self_attn, self.dropout1, x, x, src_mask, src_key_padding_mask, is_causal)
+            return self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
 
         x = src
         if self.norm_first:
             x = x + attend(self.norm1(x))
-            return x + self._feed_forward(self.norm2(x), self.dropout2)
+            return x + self._ff_block(self.norm2(x))
         x = self.norm1(x + attend(x))
-        return self.norm2(x + self._feed_forward(x, self.dropout2))
+        return self.norm2(x + self._ff_block(x))
 
 
 class TransformerDecoderLayer(_Layer):
@@ -171,6 +178,16 @@ class TransformerDecoderLayer(_Layer):
     norm3: LayerNorm
     dropout3: Dropout
 
+    def _mha_block(
+        self,
+        x: Tensor,
+        mem: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        return self._attend(self.multihead_attn, self.dropout2, x, mem, attn_mask, key_padding_mask, is_causal)
+
     def forward(
         self,
         tgt: Tensor,
@@ -183,27 +200,19 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            return self._attend(self.self_attn, self.dropout1, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+            return self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
 
         def look_up(x: Tensor) -> Tensor:
-            return self._attend(
-                self.multihead_attn,
-                self.dropout2,
-                x,
-                memory,
-                memory_mask,
-                memory_key_padding_mask,
-                memory_is_causal,
-            )
+            return self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
 
         x = tgt
         if self.norm_first:
             x = x + attend(self.norm1(x))
             x = x + look_up(self.norm2(x))
-            return x + self._feed_forward(self.norm3(x), self.dropout3)
+            return x + self._ff_block(self.norm3(x))
         x = self.norm1(x + attend(x))
         x = self.norm2(x + look_up(x))
-        return self.norm3(x + self._feed_forward(x, self.dropout3))
+        return self.norm3(x + self._ff_block(x))
 
 
 def _get_clones(layer: Module, count: int) -> ModuleList:
