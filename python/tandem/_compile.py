@@ -188,8 +188,8 @@ def compile(  # noqa: A001
     return compiled
 
 
-class _CompiledCalls:
-    """What a compiled module adds to the class of the module: its calls are compiled.
+class OptimizedModule:
+    """What a compiled module adds to the class of the module, so that `isinstance` knows it: its calls are compiled.
 
     It shares the module's attributes (one `__dict__`), so whatever is set, hooked or loaded on either is on both.
     """
@@ -213,19 +213,21 @@ class _CompiledCalls:
         return _compile_module(copy.deepcopy(self._orig_mod, memo), self._compiled.fullgraph)
 
 
-_compiled_classes: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
+# Kept alive by its instances alone: it refers to the class of the module, which may be made in a function.
+_compiled_classes: weakref.WeakKeyDictionary[type, weakref.ref[type]] = weakref.WeakKeyDictionary()
 
 
 def _compile_module(module: Any, fullgraph: bool) -> Any:
-    if isinstance(module, _CompiledCalls):
+    if isinstance(module, OptimizedModule):
         module = module._orig_mod
     cls = type(module)
-    made = _compiled_classes.get(cls)
+    known = _compiled_classes.get(cls)
+    made = None if known is None else known()
     if made is None:
         names = {"__slots__": ("_orig_mod", "_compiled"), "__module__": cls.__module__, "__doc__": cls.__doc__}
         kind: Any = type(cls)
-        made = kind(cls.__name__, (_CompiledCalls, cls), names)
-        _compiled_classes[cls] = made
+        made = kind(cls.__name__, (OptimizedModule, cls), names)
+        _compiled_classes[cls] = weakref.ref(made)
     compiled = object.__new__(made)
     object.__setattr__(compiled, "__dict__", module.__dict__)
     object.__setattr__(compiled, "_orig_mod", module)

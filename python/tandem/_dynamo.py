@@ -7,11 +7,13 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from tandem._compile import OptimizedModule
 from tandem._compile import compile as _compile
-from tandem._stand_in import lacking_classes, lacking_functions
+from tandem._stand_in import lacking_functions
 from tandem.compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset
 
 __all__ = [
+    "OptimizedModule",
     "allow_in_graph",
     "assume_constant_result",
     "config",
@@ -59,8 +61,9 @@ def mark_dynamic(t: Any, index: Any, **ignored: Any) -> None:
     """Does nothing: a new shape finds a plan of its own."""
 
 
-def mark_static(t: Any, index: Any = None) -> None:
-    """Does nothing."""
+def mark_static(t: Any, index: Any = None) -> Any:
+    """Does nothing; a class of modules is returned, for its use as a decorator."""
+    return t if isinstance(t, type) else None
 
 
 def mark_static_address(t: Any, guard: bool = True) -> None:
@@ -70,4 +73,3 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 maybe_mark_dynamic = mark_dynamic
 
 globals().update(lacking_functions(__name__, "disallow_in_graph explain export forbid_in_graph list_backends run"))
-globals().update(lacking_classes(__name__, "OptimizedModule"))

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import gc
 import pickle
+import weakref
 
 import pytest
 
@@ -298,3 +300,29 @@ def test_what_is_read_while_a_body_is_proved(net):
     net.layer = nn.Linear(2, 2)
     net.register_forward_hook(lambda m, args, out: out + 10)
     assert f(X).item() == 17
+
+
+def test_a_compiled_module_is_known_as_one():
+    net = nn.Linear(1, 1)
+    compiled = tandem.compile(net)
+    kind = tandem._dynamo.OptimizedModule
+    assert isinstance(compiled, kind) and isinstance(compiled, nn.Linear) and not isinstance(net, kind)
+    assert compiled._orig_mod is net
+
+
+def test_a_compiled_class_is_collected():
+    """Also what its functions hold."""
+
+    def make():
+        held = nn.Linear(1, 1)
+
+        class Own(nn.Module):
+            def forward(self, x):
+                return held(x)
+
+        tandem.compile(Own())(X)
+        return weakref.ref(held), weakref.ref(Own)
+
+    found = make()
+    gc.collect()
+    assert [r() for r in found] == [None, None]
