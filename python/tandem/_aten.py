@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tandem
+from tandem._aten_backwards import NAMES as BACKWARDS
 from tandem._aten_names import NAMES, of_prefix
 from tandem._C import Tensor
 from tandem._stand_in import lacking_function
@@ -113,7 +114,7 @@ class Packet(Overload):
 @functools.cache
 def operation(name: str) -> Packet | None:
     """The operation of a name; None where Tandem has no function or method of it."""
-    function = NAMES.get(name)
+    function = NAMES.get(name) or BACKWARDS.get(name)
     if function is None and not name.startswith("__"):
         function = getattr(tandem._C, name, None) or getattr(Tensor, name, None) or getattr(tandem, name, None)
         function = function or of_prefix(name) or _LACKING.get(name)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,9 +15,22 @@ __all__ = ["NAMES", "of_prefix"]
 
 # Functions of `nn.functional` that are taken as they are.
 _SAME = (
-    "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d avg_pool1d avg_pool2d avg_pool3d elu gelu glu "
+    "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d avg_pool1d avg_pool2d avg_pool3d gelu glu "
     "hardsigmoid hardswish hardtanh leaky_relu linear mish pad relu6 scaled_dot_product_attention silu softplus"
 )
+
+# Those of them that change their argument, as `hardswish_`.
+_IN_PLACE = "hardsigmoid hardswish hardtanh leaky_relu mish relu6 silu"
+
+# Ways of resampling: the mode, and whether it is asked where corners lie.
+_RESAMPLINGS = {
+    **{f"upsample_nearest{n}d": ("nearest", False) for n in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{n}d": ("nearest-exact", False) for n in (1, 2, 3)},
+    "upsample_linear1d": ("linear", True),
+    "upsample_bilinear2d": ("bilinear", True),
+    "upsample_bicubic2d": ("bicubic", True),
+    "upsample_trilinear3d": ("trilinear", True),
+}
 
 # Losses: how many tensors come first, and what follows them; a reduction is a number.
 _LOSSES = {
@@ -56,6 +70,34 @@ def _loss(name: str) -> Callable[..., Any]:
         return function(*args[:tensors], **given)
 
     return loss
+
+
+def _resampling(name: str) -> Callable[..., Any]:
+    mode, asks = _RESAMPLINGS[name]
+
+    def resample(input: Tensor, output_size: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """The factors are a list, or one argument a dim."""
+        align, *factors = [*args, *kwargs.values()] if asks else [None, *args, *kwargs.values()]
+        listed = factors[0] if factors and isinstance(factors[0], (list, tuple)) else factors
+        if not listed or listed[0] is None:
+            return F.interpolate(input, output_size, mode=mode, align_corners=align)
+        result = F.interpolate(input, scale_factor=tuple(listed), mode=mode, align_corners=align)
+        if output_size is not None and tuple(result.shape[2:]) != tuple(output_size):
+            raise NotImplementedError(f"{name}: sizes {tuple(output_size)} and factors {tuple(listed)} of their own")
+        return result
+
+    return resample
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    function = getattr(F, name)
+    return lambda input, *args, **kwargs: function(input, *args, **kwargs, inplace=True)
+
+
+def _elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
+    if scale == 1 and input_scale == 1:
+        return F.elu(input, alpha)
+    return tandem.where(input > 0, input * scale, (input * input_scale).expm1() * (alpha * scale))
 
 
 def of_prefix(name: str) -> Any:
@@ -112,6 +154,13 @@ def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, in
 NAMES: dict[str, Callable[..., Any]] = {
     **{name: getattr(F, name) for name in _SAME.split()},
     **{name: _loss(name) for name in _LOSSES},
+    **{name: _resampling(name) for name in _RESAMPLINGS},
+    **{f"{name}_": _in_place(name) for name in _IN_PLACE.split()},
+    **{f"_adaptive_avg_pool{n}d": getattr(F, f"adaptive_avg_pool{n}d") for n in (2, 3)},
+    **{
+        f"adaptive_max_pool{n}d": functools.partial(getattr(F, f"adaptive_max_pool{n}d"), return_indices=True)
+        for n in (1, 2, 3)
+    },
     **{name: getattr(Tensor, name) for name in ("__and__", "__lshift__", "__or__", "__rshift__", "__xor__")},
     "_is_all_true": lambda input: input.all(),
     "_is_any_true": lambda input: input.any(),
@@ -124,13 +173,22 @@ NAMES: dict[str, Callable[..., Any]] = {
     "_softmax_backward_data": _softmax_backward_data,
     "_to_copy": lambda input, **kwargs: input.to(**kwargs, copy=True),
     "_unsafe_index": _index,
+    "_unsafe_masked_index": lambda input, mask, indices, fill: tandem.where(
+        mask, _index(input, [None if i is None else tandem.where(mask, i, 0) for i in indices]), fill
+    ),
     "_unsafe_index_put": lambda input, *args, **kwargs: _index_put_(input.clone(), *args, **kwargs),
     "_unsafe_view": lambda input, size: input.reshape(size),
     "alias": lambda input: input.view(input.shape),
+    "col2im": lambda input, size, kernel, dilation, padding, stride: F.fold(
+        input, size, kernel, dilation, padding, stride
+    ),
     "copy": lambda input, src, non_blocking=False: src.to(input.dtype).expand(input.shape).clone(),
+    "elu": _elu,
+    "elu_": lambda input, *args, **kwargs: input.copy_(_elu(input, *args, **kwargs)),
     "group_norm": lambda input, groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True: F.group_norm(
         input, groups, weight, bias, eps
     ),
+    "im2col": F.unfold,
     "index": _index,
     "index_put": lambda input, *args, **kwargs: _index_put_(input.clone(), *args, **kwargs),
     "index_put_": _index_put_,

@@ -81,6 +81,34 @@ SAME = {
     "special": (lambda: aten.special_ndtr(X), lambda: tandem.special.ndtr(X)),
     "copy": (lambda: aten.copy(X.double(), Y[0]), lambda: Y[0].double().expand(2, 3)),
     "operator": (lambda: aten.__xor__.Tensor(PICKED, PICKED + 1), lambda: PICKED ^ (PICKED + 1)),
+    "pool": (lambda: aten._adaptive_avg_pool2d(IMAGE, [3, 3]), lambda: F.adaptive_avg_pool2d(IMAGE, 3)),
+    "places of pools": (
+        lambda: aten.adaptive_max_pool2d(IMAGE, [3, 3])[1],
+        lambda: F.adaptive_max_pool2d(IMAGE, 3, return_indices=True)[1],
+    ),
+    "elu, three factors": (
+        lambda: aten.elu(X - 1, 0.5, 2.0, 3.0),
+        lambda: tandem.where(X > 1, 2 * (X - 1), (3 * (X - 1)).expm1()),
+    ),
+    "elu_": (lambda: aten.elu_(X - 1, 0.5), lambda: F.elu(X - 1, 0.5)),
+    "leaky_relu_": (lambda: aten.leaky_relu_(X - 1, 0.5), lambda: F.leaky_relu(X - 1, 0.5)),
+    "resampled": (
+        lambda: aten.upsample_bilinear2d(IMAGE, [5, 6], True),
+        lambda: F.interpolate(IMAGE, (5, 6), mode="bilinear", align_corners=True),
+    ),
+    "resampled by factors": (
+        lambda: aten.upsample_nearest2d.vec(IMAGE, None, [1.5, 2.0]),
+        lambda: F.interpolate(IMAGE, scale_factor=(1.5, 2.0)),
+    ),
+    "resampled by both": (
+        lambda: aten.upsample_nearest2d(IMAGE, [6, 8], scales_h=1.5, scales_w=2.0),
+        lambda: F.interpolate(IMAGE, scale_factor=(1.5, 2.0)),
+    ),
+    "windows": (lambda: aten.im2col(IMAGE, [2, 2], [1, 1], [0, 0], [2, 2]), lambda: F.unfold(IMAGE, 2, stride=2)),
+    "weights of losses": (
+        lambda: aten.nll_loss_forward(X, tandem.tensor([2, 1]), X[1], 1, 1)[1],
+        lambda: X[1, 2],
+    ),
 }
 
 
@@ -98,6 +126,59 @@ BACKWARD = {
     "softmax": (lambda x: x.softmax(1), lambda g, x, y: aten._softmax_backward_data(g, y, 1, x.dtype)),
     "log_softmax": (lambda x: x.log_softmax(1), lambda g, x, y: aten._log_softmax_backward_data(g, y, 1, x.dtype)),
 }
+
+
+_LABELS = tandem.tensor([2, 1])
+BACKWARD |= {
+    "gelu": (lambda x: F.gelu(x, approximate="tanh"), lambda g, x, y: aten.gelu_backward(g, x, approximate="tanh")),
+    "silu": (F.silu, lambda g, x, y: aten.silu_backward(g, x)),
+    "hardtanh": (lambda x: F.hardtanh(x, -0.2, 0.7), lambda g, x, y: aten.hardtanh_backward(g, x, -0.2, 0.7)),
+    "leaky_relu": (lambda x: F.leaky_relu(x, 0.3), lambda g, x, y: aten.leaky_relu_backward(g, x, 0.3, False)),
+    "elu": (lambda x: F.elu(x, 0.5), lambda g, x, y: aten.elu_backward(g, 0.5, 1, 1, False, x)),
+    "elu, by its result": (lambda x: F.elu(x, 0.5), lambda g, x, y: aten.elu_backward(g, 0.5, 1, 1, True, y)),
+    "mse_loss": (lambda x: F.mse_loss(x, Y, reduction="none"), lambda g, x, y: aten.mse_loss_backward(g, x, Y, 0)),
+    "reflection_pad": (
+        lambda x: F.pad(x, (1, 1), "reflect")[:, 1:-1],
+        lambda g, x, y: aten.reflection_pad1d_backward(F.pad(g, (1, 1)), x, [1, 1]),
+    ),
+    "layer_norm": (
+        lambda x: F.layer_norm(x, [3], Y[0], Y[1]),
+        lambda g, x, y: aten.native_layer_norm_backward(
+            g, x, [3], *aten.native_layer_norm(x, [3], Y[0], Y[1], 1e-5)[1:], Y[0], Y[1], [True, False, False]
+        )[0],
+    ),
+    "embedding": (
+        lambda x: F.embedding(_LABELS - 1, x),
+        lambda g, x, y: aten.embedding_dense_backward(g, _LABELS - 1, 2, -1, False),
+    ),
+    "nll_loss": (
+        lambda x: F.nll_loss(x, _LABELS, reduction="none")[:, None].expand(2, 3),
+        lambda g, x, y: aten.nll_loss_backward(g.sum(1), x, _LABELS, None, 0, -100, tandem.tensor(2.0)),
+    ),
+}
+
+
+def test_derivatives_of_convolutions():
+    weight, g = tandem.rand(3, 2, 2, 2), tandem.rand(1, 3, 3, 3)
+    options = [[1, 1], [0, 0], [1, 1], False, [0, 0], 1]
+    got = aten.convolution_backward(g, IMAGE, weight, [3], *options, [True, True, True])
+    inputs = [t.clone().requires_grad_() for t in (IMAGE, weight, tandem.zeros(3))]
+    for a, b in zip(got, tandem.autograd.grad(F.conv2d(*inputs), inputs, g), strict=True):
+        tandem.testing.assert_close(a, b)
+    none, second, _ = aten.convolution_backward(g, IMAGE, weight, [3], *options, [False, True, False])
+    assert none is None and second.equal(got[1])
+
+
+def test_derivatives_of_pools_and_resampled_images():
+    x, g = IMAGE.clone().requires_grad_(), tandem.rand(1, 2, 2, 2)
+    y, places = F.max_pool2d(x, 2, return_indices=True)
+    (wanted,) = tandem.autograd.grad(y, x, g)
+    got = aten.max_pool2d_with_indices_backward(g, IMAGE, [2, 2], [2, 2], [0, 0], [1, 1], False, places)
+    assert_same_bits(got, wanted)
+    (wanted,) = tandem.autograd.grad(F.interpolate(x, scale_factor=0.5, mode="bilinear"), x, g)
+    assert_same_bits(aten.upsample_bilinear2d_backward(g, [2, 2], [1, 2, 4, 4], False), wanted)
+    (wanted,) = tandem.autograd.grad(F.adaptive_avg_pool2d(x, 2), x, g)
+    assert_same_bits(aten._adaptive_avg_pool2d_backward(g, IMAGE), wanted)
 
 
 @pytest.mark.parametrize("name", BACKWARD)
