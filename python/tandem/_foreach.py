@@ -83,7 +83,15 @@ def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: _C.dtype | None =
     return [t.norm(ord, dtype=dtype) for t in self]
 
 
+def _foreach_pow(self: Any, exponent: Any) -> list[Tensor]:
+    """`tandem.pow` of every tensor of a list, or of one base and every tensor of a list."""
+    if isinstance(self, (list, tuple)):
+        return _POWERS(self, exponent)
+    return [tandem.pow(self, e) for e in exponent]
+
+
+_POWERS = _each("pow", False)
 FOREACH = {f"_foreach_{name}": _each(name, False) for name in (*_PLAIN, *_WITHOUT_IN_PLACE)}
-FOREACH["_foreach_norm"] = _foreach_norm
+FOREACH |= {"_foreach_norm": _foreach_norm, "_foreach_pow": _foreach_pow}
 FOREACH |= {f"_foreach_{name}_": _each(f"{name}_", True) for name in (*_PLAIN, "copy", "zero")}
 FOREACH |= {f"_foreach_{name}_": _written(name) for name in ("maximum", "minimum")}

@@ -234,8 +234,8 @@ def custom_op(
 triton_op = custom_op
 
 
-def define(qualname: str, schema: Any = None, *, lib: Any = None, tags: Any = None) -> None:
-    """Define an operation, to which `impl` gives a function.
+def define(qualname: Any, schema: Any = None, alias_analysis: str = "", *, lib: Any = None, tags: Any = None) -> Any:
+    """Define an operation, to which `impl` gives a function; with a `Library` and a schema, a decorator of that.
 
     >>> import tandem
     >>> tandem.library.define("docs::half", "(Tensor x) -> Tensor")
@@ -243,11 +243,17 @@ def define(qualname: str, schema: Any = None, *, lib: Any = None, tags: Any = No
     >>> tandem.ops.docs.half(tandem.ones(1))
     tensor([0.5000])
     """
+    if isinstance(qualname, Library):
+        name = qualname.define(schema, alias_analysis)
+        return impl(qualname, name)
     _registered.setdefault(_qualified(qualname), CustomOpDef(qualname, None))
+    return None
 
 
-def impl(qualname: str, types: Any, func: Callable[..., Any] | None = None, *, lib: Any = None) -> Any:
+def impl(qualname: Any, types: Any, func: Any = None, dispatch_key: str = "", *, lib: Any = None) -> Any:
     """Give a defined operation its function, for "cpu", "default" or their like; a decorator without `func`.
+
+    `impl(library, name, dispatch_key)` is a decorator of the function of an operation of a `Library`.
 
     >>> import tandem
     >>> tandem.library.define("docs::same", "(Tensor x) -> Tensor")
@@ -257,6 +263,13 @@ def impl(qualname: str, types: Any, func: Callable[..., Any] | None = None, *, l
     >>> tandem.ops.docs.same(3)
     3
     """
+    if isinstance(qualname, Library):
+
+        def give(function: Callable[..., Any]) -> Callable[..., Any]:
+            qualname.impl(types, function, func or dispatch_key)
+            return function
+
+        return give
     asked = [types] if isinstance(types, str) else list(types)
     known = any(
         t.lower() in ("cpu", "default", "compositeimplicitautograd", "compositeexplicitautograd") for t in asked

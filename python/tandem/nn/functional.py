@@ -12,6 +12,7 @@ from typing import Any, ParamSpec
 
 import tandem
 from tandem import Tensor
+from tandem.nn import _reduction as _Reduction  # noqa: F401, N812
 from tandem.nn._dropout import *  # noqa: F403
 from tandem.nn._fractional import *  # noqa: F403
 from tandem.nn._multihead import *  # noqa: F403

@@ -185,6 +185,8 @@ def test_lists_of_tensors():
     tandem._foreach_maximum_(xs, [tensor(7.0), tensor(0.0)])
     assert [t.tolist() for t in xs] == [[7.0, 12.0], [26.0]]
     assert [t.item() for t in tandem._foreach_norm([tensor([3.0, 4.0])])] == [5.0]
+    for base in (2.0, tensor(2.0)):
+        assert [t.tolist() for t in tandem._foreach_pow(base, [tensor([1.0, 3.0]), tensor(2.0)])] == [[2.0, 8.0], 4.0]
     with pytest.raises(RuntimeError, match="same number of tensors"):
         tandem._foreach_add(xs, [1.0])
 

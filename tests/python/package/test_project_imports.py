@@ -246,6 +246,7 @@ def test_modules_as_functions_of_their_state():
 def test_reductions_by_number():
     from tandem.nn import _reduction
 
+    assert tandem.nn.functional._Reduction is _reduction
     assert [_reduction.get_enum(r) for r in ("none", "mean", "sum")] == [0, 1, 2]
     with pytest.raises(ValueError, match="not a valid value"):
         _reduction.get_enum("other")
@@ -473,3 +474,28 @@ def test_names_of_modules_for_tests(tmp_path):
         """,
         tmp_path,
     )
+
+
+def test_functions_of_a_library_by_decorators():
+    x = tandem.ones(2)
+    library = tandem.library.Library("tests_decorators", "FRAGMENT")
+    library.define("thrice(Tensor x) -> Tensor")
+
+    @tandem.library.impl(library, "thrice", "CPU")
+    def thrice(x):
+        return x * 3
+
+    @tandem.library.define(library, "four_times(Tensor x) -> Tensor")
+    def four_times(x):
+        return thrice(x) + x
+
+    found = tandem.ops.tests_decorators
+    assert found.thrice(x).tolist() == [3, 3] and found.four_times(x).tolist() == four_times(x).tolist() == [4, 4]
+
+
+def test_a_class_of_modules_is_marked():
+    @tandem._dynamo.mark_static
+    class Net(nn.Module):
+        pass
+
+    assert isinstance(Net(), nn.Module)
