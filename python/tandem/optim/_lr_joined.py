@@ -201,6 +201,9 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
+    def _reset(self) -> None:
+        self.reset()
+
     @property
     def in_cooldown(self) -> bool:
         """Whether steps do not count as bad at present."""
@@ -221,12 +224,13 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            self._reduce()
+            self._reduce_lr(self.last_epoch)
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
         self._last_lr = self._present()
 
-    def _reduce(self) -> None:
+    # By PyTorch's names: subclasses of users extend it, and programs begin anew by `_reset`.
+    def _reduce_lr(self, epoch: int) -> None:
         missing = len(self.optimizer.param_groups) - len(self.min_lrs)
         if missing:  # groups that were added later
             if self.default_min_lr is None:

@@ -1,4 +1,4 @@
-"""Parts of layers that subclasses call or put others in the place of, by PyTorch's names of them."""
+"""Parts of layers and schedules that subclasses call or put others in the place of, by PyTorch's names of them."""
 
 from __future__ import annotations
 
@@ -70,3 +70,20 @@ def test_blocks_of_a_transformer():
     y = decoder.norm1(x + decoder._sa_block(x, None, None))
     y = decoder.norm2(y + memory)
     assert_same_bits(decoder(x, memory), decoder.norm3(y + decoder._ff_block(y)))
+
+
+def test_a_schedule_that_says_when_it_lowers_rates():
+    seen = []
+
+    class Told(tandem.optim.lr_scheduler.ReduceLROnPlateau):
+        def _reduce_lr(self, epoch):
+            seen.append(epoch)
+            super()._reduce_lr(epoch)
+
+    optimizer = tandem.optim.SGD([nn.Parameter(tandem.zeros(1))], lr=1.0)
+    schedule = Told(optimizer, patience=1)
+    for _ in range(4):
+        schedule.step(1.0)
+    assert seen == [3] and optimizer.param_groups[0]["lr"] == 0.1
+    schedule._reset()
+    assert schedule.num_bad_epochs == 0 and schedule.best == float("inf")
