@@ -37,6 +37,8 @@ class FileBytes:
         self._mapped = False
         self._opened: Any = None
         self._given: Any = None
+        self._begin = 0  # of the bytes in the stream
+        self.end: int | None = None  # of what was read of them, where whoever reads knows it
         if hasattr(f, "read"):
             if mapped:
                 raise ValueError("load: f must be a string filename in order to use mmap argument")
@@ -58,6 +60,8 @@ class FileBytes:
                 stream.flush()
                 self._given, self._number, self.size = stream, number, os.fstat(number).st_size
                 return
+        if hasattr(stream, "seek") and hasattr(stream, "tell") and getattr(stream, "seekable", lambda: True)():
+            self._given, self._begin = stream, stream.tell()
         self._hold(bytes(stream.read()))
 
     def _open_path(self, mapped: bool) -> None:
@@ -85,8 +89,8 @@ class FileBytes:
     ) -> None:
         if self._opened is not None:
             self._opened.close()
-        if self._given is not None:
-            self._given.seek(0, os.SEEK_END)  # where reading leaves it
+        if self._given is not None:  # what follows in the stream is for whoever reads next
+            self._given.seek(self._begin + (self.size if self.end is None else self.end))
 
     def file(self) -> io.BufferedIOBase:
         """The whole as a file."""

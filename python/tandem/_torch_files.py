@@ -91,11 +91,10 @@ def _layout(name: str) -> Any:
 
 
 class TorchFile:
-    """One file's bytes; `read` gives its object. `places` has the devices that its tensors were on."""
+    """One file's bytes; `read` gives its object, and writes to `places` where its tensors were."""
 
-    def __init__(self, data: FileBytes, trusted: bool) -> None:
-        self.where, self.trusted = data.where, trusted
-        self.places: dict[int, tuple[Tensor, str]] = {}
+    def __init__(self, data: FileBytes, trusted: bool, places: dict[int, tuple[Tensor, str]]) -> None:
+        self.where, self.trusted, self.places = data.where, trusted, places
         self._data = data
         self._storages: dict[str, tuple[Tensor, str]] = {}  # flat, and the device
         self._members: dict[str, zipfile.ZipInfo] | None = None
@@ -217,6 +216,7 @@ class TorchFile:
             at = file.tell()
         for key in keys:
             at = self._fill(at, key)
+        self._data.end = at
         return value
 
     def _fill(self, at: int, key: Any) -> int:

@@ -7,9 +7,10 @@ attributes and the name of its class (one on the device meta has no member). A m
 flat, so tensors that shared storage share it again after loading. Any reader of safetensors can open the file; a file
 without the tree loads as a flat dict.
 
-An object that is no plain value is a member of bytes, its pickle. Nothing of a file is executed, unless `load` is told
-to read such objects, or what they may name. Writing goes to a temporary file beside the target, is synced, and is
-renamed over it.
+An object that is no plain value, and one of a class that derives from a plain one's, is a member of bytes, its
+pickle, in which a tensor is a number in a list of tensors. What is there twice, or within itself, is named by its
+number in the order of the tree the second time. Nothing of a file is executed, unless `load` is told to read such
+objects, or what they may name. Writing goes to a temporary file beside the target, is synced, and is renamed over it.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ import math
 import os
 import pickle
 import struct
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeGuard
 
 import tandem
 from tandem import Tensor
 from tandem._file_bytes import FileBytes, memory_of
+from tandem._file_moves import Mover, move_all
+from tandem._file_objects import ObjectUnpickler, pickled
 from tandem._file_options import (
     SafeUnpickler,
     add_safe_globals,
@@ -40,7 +43,6 @@ from tandem._file_options import (
 )
 from tandem._files import replace_file
 from tandem._stand_in import lacking_class
-from tandem._support import check_place
 from tandem._torch_files import TorchFile, is_torch_file
 from tandem.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
@@ -79,6 +81,9 @@ _NAMES = {
     "float64": "F64",
 }
 _DTYPES = {code: name for name, code in _NAMES.items()}
+_MAPPINGS: dict[type, str] = {dict: "dict", OrderedDict: "ordered", Counter: "counter"}
+# Nodes of what has an identity: in the order of the tree each has a number, by which "again" means the same object.
+_NUMBERED = {*_MAPPINGS.values(), *"list set bytearray uninitialized tensor array bytes_of object".split()}
 
 
 def _dtype_name(dtype: tandem.dtype) -> str:
@@ -88,66 +93,77 @@ def _dtype_name(dtype: tandem.dtype) -> str:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def _pickled(value: Any, path: str) -> Tensor:
-    """The pickle of an object that is no plain value, as bytes."""
-    try:
-        data = pickle.dumps(value)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise TypeError(
-            f"save: {path or 'the object'}: cannot save a {type(value).__name__}, which has no pickle ({error}); save "
-            "dicts, lists, tuples, numbers, strings and tensors, and of a module or an optimizer its state_dict()"
-        ) from None
-    return tandem.frombuffer(bytearray(data), dtype=tandem.uint8)
-
-
 class _Writer:
     """Turns a tree into JSON, and its tensors into members: one a storage and dtype."""
 
     def __init__(self) -> None:
         self.groups: dict[tuple[Any, str], list[tuple[Tensor, dict[str, Any], str]]] = {}
-        self.anchors: list[Any] = []
+        self.numbers: dict[int, int] = {}  # of what has an identity, by its id
+        self.anchors: list[Any] = []  # the same objects
+        self.storages: list[Tensor] = []
         self.copies: dict[Any, Tensor] = {}  # of storages on devices
 
     def encode(self, value: Any, path: str) -> Any:
         import numpy as np
 
-        if value is None or isinstance(value, (bool, str)):
+        kind = type(value)
+        if value is None or kind is bool or kind is str:
             return value
-        if isinstance(value, int):
+        if kind is int:
             return value if abs(value) < 2**53 else {"int": str(value)}
-        if isinstance(value, float):
+        if kind is float:
             return value if math.isfinite(value) else {"float": repr(value)}
-        if is_lazy(value):
-            names = type(value).__name__, _dtype_name(value.dtype), str(value.device)
-            return {"uninitialized": [*names, value.requires_grad]}
-        if isinstance(value, Tensor):
-            return self._tensor(value, path)
-        if isinstance(value, np.generic):
-            return self.encode(value.item(), path)
-        if isinstance(value, np.ndarray) and value.dtype.name not in _NAMES and value.dtype.kind in "biufcSU":
-            held = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8).copy()
-            return {"bytes_of": [value.dtype.str, list(value.shape), self.encode(tandem.from_numpy(held), path)]}
-        if isinstance(value, np.ndarray):
-            return {"array": self.encode(tandem.from_numpy(np.ascontiguousarray(value)), path)}
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            raise TypeError(f"save: {path or 'the object'}: a named tuple cannot be saved; make it a tuple or a dict")
-        if isinstance(value, (list, tuple, set)):
-            kind = "list" if isinstance(value, list) else "tuple" if isinstance(value, tuple) else "set"
-            items = [self.encode(item, f"{path}.{i}" if path else str(i)) for i, item in enumerate(value)]
-            return items if kind == "list" else {kind: items}
-        if isinstance(value, dict):
-            kind = "ordered" if isinstance(value, OrderedDict) else "dict"
-            pairs = [
-                [self.encode(k, path), self.encode(v, f"{path}.{k}" if path else str(k))] for k, v in value.items()
-            ]
-            return {kind: pairs}
+        if kind is tuple or kind is tandem.Size:
+            return {"tuple" if kind is tuple else "size": self._items(value, path)}
+        if kind is bytes:
+            return {"bytes": value.hex()}
+        if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+            return {"scalar": [value.dtype.str, value.tobytes().hex()]}
         if isinstance(value, tandem.dtype):
             return {"dtype": _dtype_name(value)}
         if isinstance(value, tandem.device):
             return {"device": str(value)}
-        if isinstance(value, (bytes, bytearray)):
-            return {type(value).__name__: value.hex()}
-        return {"pickle": self._tensor(_pickled(value, path), f"{path or 'object'}.pickle")}
+        # What is there for the second time, or within itself, is named by its number in the order of the tree.
+        number = self.numbers.setdefault(id(value), len(self.numbers))
+        if number < len(self.anchors):
+            return {"again": number}
+        self.anchors.append(value)  # no other object gets its id
+        return self._object(value, path)
+
+    def _items(self, values: Iterable[Any], path: str) -> list[Any]:
+        return [self.encode(item, f"{path}.{i}" if path else str(i)) for i, item in enumerate(values)]
+
+    def _object(self, value: Any, path: str) -> Any:
+        """The node of what has an identity: one of `_NUMBERED`, or a list."""
+        import numpy as np
+
+        kind = type(value)
+        if kind is list:
+            return self._items(value, path)
+        if kind is set:
+            return {"set": self._items(value, path)}
+        if kind in _MAPPINGS:
+            return {
+                _MAPPINGS[kind]: [
+                    [self.encode(k, path), self.encode(v, f"{path}.{k}" if path else str(k))] for k, v in value.items()
+                ]
+            }
+        if kind is bytearray:
+            return {"bytearray": value.hex()}
+        if is_lazy(value):
+            names = kind.__name__, _dtype_name(value.dtype), str(value.device)
+            return {"uninitialized": [*names, value.requires_grad]}
+        if isinstance(value, Tensor):
+            return self._tensor(value, path)
+        if kind is np.ndarray and value.dtype.isnative and value.dtype.name in _NAMES:
+            return {"array": self._tensor(tandem.from_numpy(np.ascontiguousarray(value)), path)}
+        if kind is np.ndarray and value.dtype.kind in "biufcSU":
+            raw = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8).copy()
+            return {"bytes_of": [value.dtype.str, list(value.shape), self._tensor(tandem.from_numpy(raw), path)]}
+        data, tensors = pickled(value, path)
+        path = path or "object"
+        held = tandem.frombuffer(bytearray(data), dtype=tandem.uint8)
+        return {"object": [self._tensor(held, f"{path}.pickle"), self._items(tensors, path)]}
 
     def _tensor(self, tensor: Tensor, path: str) -> dict[str, Any]:
         name = _dtype_name(tensor.dtype)
@@ -168,7 +184,7 @@ class _Writer:
         if not values.is_cpu:
             record["device"] = str(values.device)
             values = self._on_host(values)
-        self.anchors.append(values)  # keeps storages apart: a freed one's address could be used again
+        self.storages.append(values)  # kept apart: a freed one's address could be used again
         base = values.data_ptr() - values.storage_offset() * values.element_size()
         key = (base, name) if values.numel() else (object(), name)
         self.groups.setdefault(key, []).append((values, record, path))
@@ -180,7 +196,7 @@ class _Writer:
             return tensor.cpu()
         key = (tensor.device, tensor.data_ptr() - tensor.storage_offset() * tensor.element_size(), tensor.dtype)
         if key not in self.copies:
-            self.anchors.append(tensor)
+            self.storages.append(tensor)
             elements = tensor._storage_bytes() // tensor.element_size()
             self.copies[key] = tensor.as_strided((elements,), (1,), 0).cpu()
         return self.copies[key].as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
@@ -283,12 +299,17 @@ def save(
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
+class _ObjectError(Exception):
+    """What an object of the file raised while it was made."""
+
+
 class _Reader:
     """The members of one file's bytes, checked as they are asked for."""
 
-    def __init__(self, data: FileBytes, unpickle: bool) -> None:
+    def __init__(self, data: FileBytes, unpickle: bool, move: Mover) -> None:
         self.where = data.where
         self.unpickle = unpickle
+        self.move = move
         if data.size < 8:
             raise self.error("the header's length", f"the file has only {data.size} bytes")
         (length,) = struct.unpack("<Q", data.read(0, 8))
@@ -307,7 +328,7 @@ class _Reader:
         self.data = data
         self.start = 8 + length
         self.loaded: dict[str, Tensor] = {}
-        self.places: dict[int, tuple[Tensor, str]] = {}  # by the id of a tensor, which is kept: its device in the file
+        self.objects: list[Any] = []  # what may be there again, in the order of the tree; None where it is not made yet
 
     def error(self, member: str, what: object) -> RuntimeError:
         return RuntimeError(f"load: {self.where} is damaged or not a tensor file: {member}: {what}")
@@ -354,54 +375,101 @@ class _Reader:
             raise self.error("the tree", f"not readable as JSON ({exc})") from None
         for name in self.entries:
             self.member(name)
-        return self.decode(tree)
+        self.data.end = self.start + max((entry["data_offsets"][1] for entry in self.entries.values()), default=0)
+        try:
+            return self.decode(tree)
+        except _ObjectError as error:
+            raise error.args[0] from None
 
     def decode(self, node: Any) -> Any:
         """The object that `node` of the tree stands for."""
-        if isinstance(node, list):
-            return [self.decode(item) for item in node]
-        if not isinstance(node, dict):
+        if not isinstance(node, (list, dict)):
             return node
-        if len(node) != 1:
+        if isinstance(node, dict) and len(node) != 1:
             raise self.error("the tree", f"unknown node {str(node)[:80]}")
-        ((kind, value),) = node.items()
+        kind, value = ("list", node) if isinstance(node, list) else next(iter(node.items()))
         try:
-            if kind in ("dict", "ordered"):
-                pairs = [(self.decode(k), self.decode(v)) for k, v in value]
-                return dict(pairs) if kind == "dict" else OrderedDict(pairs)
-            if kind in ("tuple", "set"):
-                return (tuple if kind == "tuple" else set)(self.decode(item) for item in value)
-            if kind == "int":
-                return int(value)
-            if kind == "float":
-                return float(value)
-            if kind in ("bytes", "bytearray"):
-                return (bytes if kind == "bytes" else bytearray).fromhex(value)
-            if kind == "device":
-                return tandem.device(value)
-            if kind == "dtype":
-                return getattr(tandem, value if value in _NAMES else "")
-            if kind == "uninitialized":
-                name, dtype, device, requires_grad = value
-                lazy = {t.__name__: t for t in (UninitializedParameter, UninitializedBuffer)}
-                return lazy[name](bool(requires_grad), tandem.device(device), self.decode({"dtype": dtype}))
-            if kind == "bytes_of":
-                import numpy as np
-
-                dtype, shape, held = np.dtype(value[0]), value[1], self.decode(value[2])
-                if dtype.kind not in "biufcSU":
-                    raise ValueError(f"dtype {value[0]!r}")
-                return np.frombuffer(held.numpy().tobytes(), dtype).reshape(shape).copy()
-            if kind == "array":
-                return self.decode(value).numpy()
-        except (TypeError, ValueError, AttributeError) as exc:
+            return self._numbered(kind, value) if kind in _NUMBERED else self._plain(kind, value)
+        except (TypeError, ValueError, AttributeError, LookupError) as exc:
             raise self.error("the tree", f"bad node of kind {kind!r} ({exc})") from None
-        if kind == "tensor" and isinstance(value, dict):
-            return self._tensor(value)
-        if kind == "pickle" and isinstance(value, dict):
-            data = self.decode(value).numpy().tobytes()
-            return pickle.loads(data) if self.unpickle else SafeUnpickler(data, self.where).load()
+
+    def _plain(self, kind: str, value: Any) -> Any:
+        if kind in ("tuple", "size"):
+            return (tuple if kind == "tuple" else tandem.Size)(self.decode(item) for item in value)
+        if kind == "int":
+            return int(value)
+        if kind == "float":
+            return float(value)
+        if kind == "bytes":
+            return bytes.fromhex(value)
+        if kind == "device":
+            return tandem.device(value)
+        if kind == "dtype":
+            return getattr(tandem, value if value in _NAMES else "")
+        if kind == "scalar":
+            return self._array(value[0], [], bytes.fromhex(value[1]))[()]
+        if kind == "again":
+            if type(value) is not int or not 0 <= value < len(self.objects) or self.objects[value] is None:
+                raise self.error("the tree", f"no object has the number {value!r} yet")
+            return self.objects[value]
+        if kind == "pickle" and isinstance(value, dict):  # of before objects had tensors of the file
+            return self._unpickled(value, [])
         raise self.error("the tree", f"unknown kind {kind!r}")
+
+    def _numbered(self, kind: str, value: Any) -> Any:
+        """What may be there again: its number is taken before those of what it holds."""
+        number = len(self.objects)
+        self.objects.append(None)
+        made: Any
+        if kind == "list":
+            made = self.objects[number] = []
+            made.extend(self.decode(item) for item in value)
+        elif kind in _MAPPINGS.values():
+            made = self.objects[number] = {name: type_ for type_, name in _MAPPINGS.items()}[kind]()
+            for k, v in value:
+                made[self.decode(k)] = self.decode(v)
+        elif kind == "set":
+            made = {self.decode(item) for item in value}
+        elif kind == "bytearray":
+            made = bytearray.fromhex(value)
+        elif kind == "uninitialized":
+            name, dtype, device, requires_grad = value
+            lazy = {t.__name__: t for t in (UninitializedParameter, UninitializedBuffer)}
+            made = lazy[name](bool(requires_grad), tandem.device(device), self.decode({"dtype": dtype}))
+        elif kind == "tensor":
+            made = self._held({kind: value})
+        elif kind == "array":
+            made = self._held(value).numpy()
+        elif kind == "bytes_of":
+            made = self._array(value[0], value[1], self._held(value[2]).numpy().tobytes()).copy()
+        else:
+            data, tensors = value
+            made = self._unpickled(data, [self.move(self.decode(tensor)) for tensor in tensors])
+        self.objects[number] = made
+        return made
+
+    def _held(self, node: Any) -> Tensor:
+        """The tensor of a node that is a part of another one, and has no number."""
+        if not (isinstance(node, dict) and list(node) == ["tensor"] and isinstance(node["tensor"], dict)):
+            raise self.error("the tree", f"no tensor: {str(node)[:80]}")
+        return self._tensor(node["tensor"])
+
+    @staticmethod
+    def _array(dtype: str, shape: list[int], data: bytes) -> np.ndarray[Any, Any]:
+        import numpy as np
+
+        kind = np.dtype(dtype)
+        if kind.kind not in "biufcSU":
+            raise ValueError(f"dtype {dtype!r}")
+        return np.frombuffer(data, kind).reshape(shape)
+
+    def _unpickled(self, node: Any, tensors: list[Tensor]) -> Any:
+        data = self._held(node).numpy().tobytes()
+        unpickler = ObjectUnpickler(data, tensors) if self.unpickle else SafeUnpickler(data, self.where, tensors)
+        try:
+            return unpickler.load()
+        except (TypeError, ValueError, AttributeError, LookupError) as error:
+            raise _ObjectError(error) from None  # the object's own: the tree is not to blame
 
     def _tensor(self, record: dict[str, Any]) -> Tensor:
         made = self._without_elements(record) if record.get("device") == "meta" else self._elements(record)
@@ -421,7 +489,7 @@ class _Reader:
         if not isinstance(place, str):
             raise self.error(f"member {record.get('member')!r}", f"bad device {place!r} in the tree")
         if place not in ("cpu", "meta"):
-            self.places[id(tensor)] = tensor, place
+            self.move.places[id(tensor)] = tensor, place
         return tensor
 
     def _class(self, name: Any) -> type:
@@ -515,63 +583,11 @@ def load(
         {'w': tensor([1., 1.])}
     """
     anything = trusted(weights_only)
+    places: dict[int, tuple[Tensor, str]] = {}
+    move = Mover(places, map_location)
     with FileBytes(f, bool(mmap)) as data:
-        reader: TorchFile | _Reader
         if is_torch_file(data.read(0, 32)):
-            reader = TorchFile(data, anything)
-            value = reader.read()
+            value = TorchFile(data, anything, places).read()
         else:
-            reader = _Reader(data, anything)
-            value = reader.read()
-    if map_location is None and not reader.places:
-        return value
-    return _moved(value, _Mover(reader, map_location))
-
-
-class _Mover:
-    """Takes tensors that were read where `map_location` says; those that share memory share it there, too."""
-
-    def __init__(self, reader: _Reader | TorchFile, location: Any) -> None:
-        self.places, self.location = reader.places, location
-        self.moved: dict[Any, Tensor] = {}
-
-    def __call__(self, tensor: Tensor) -> Tensor:
-        place = self.places.get(id(tensor), (tensor, "cpu"))[1]
-        location = self.location
-        if callable(location):
-            answer = location(tensor, place)
-            return self.to(tensor, place) if answer is None else answer
-        if isinstance(location, dict):
-            named = location.get(place, place)
-            location = location.get(tandem.device(place), named) if named is place else named
-        return self.to(tensor, place if location is None else location)
-
-    def to(self, tensor: Tensor, place: Any) -> Tensor:
-        if isinstance(place, str) and place != "cpu" and self.location is None:
-            check_place(place)
-        device = place if isinstance(place, tandem.device) else tandem.device(place)
-        if device.type == "cpu" or tensor.numel() == 0:
-            return tensor.to(device=device)
-        plain = tensor.detach()
-        start = plain.data_ptr() - plain.storage_offset() * plain.element_size()
-        key = (start, plain.dtype, str(device))
-        if key not in self.moved:
-            elements = plain._storage_bytes() // plain.element_size()
-            self.moved[key] = plain.as_strided((elements,), (1,), 0).to(device=device)
-        there = self.moved[key].as_strided(plain.shape, plain.stride(), plain.storage_offset())
-        return there.requires_grad_(tensor.requires_grad)
-
-
-def _moved(value: Any, move: Callable[[Tensor], Tensor]) -> Any:
-    if isinstance(value, Tensor):
-        moved = value if value.is_meta else move(value)
-        if moved is not value and type(value) is not Tensor:
-            moved = Tensor._make_subclass(type(value), moved, value.requires_grad)
-        if moved is not value:
-            moved.__dict__.update(value.__dict__)
-        return moved
-    if isinstance(value, dict):
-        return type(value)((key, _moved(item, move)) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return type(value)(_moved(item, move) for item in value)
-    return value
+            value = _Reader(data, anything, move).read()
+    return value if map_location is None and not places else move_all(value, move)
