@@ -45,6 +45,17 @@ class _WithoutModule:
         return self.hook(*args)
 
 
+class _InPlace:
+    """A hook of `state_dict` that must return nothing."""
+
+    def __init__(self, hook: Callable[..., Any]) -> None:
+        self.hook = hook
+
+    def __call__(self, *args: Any) -> None:
+        if self.hook(*args) is not None:
+            raise RuntimeError("state_dict post-hook must return None: it changes the dict in place")
+
+
 class HookMethods:
     """The hooks of a module; `Module` derives from it and holds the dicts named in `HOOK_DICTS`.
 
@@ -199,10 +210,15 @@ class HookMethods:
     def register_state_dict_post_hook(
         self, hook: Callable[[Self, dict[str, Any], str, dict[str, Any]], Any]
     ) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after it was; the hook changes it in place."""
-        return self._add_hook("_state_dict_hooks", hook)
+        """Call `hook(module, state_dict, prefix, local_metadata)` after it was; the hook changes it in place.
 
-    _register_state_dict_hook = register_state_dict_post_hook
+        `state_dict` raises RuntimeError where the hook returns something.
+        """
+        return self._add_hook("_state_dict_hooks", _InPlace(hook))
+
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """The older form: what the hook returns, unless it is None, takes the place of the dict."""
+        return self._add_hook("_state_dict_hooks", hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)` before loading."""

@@ -180,6 +180,31 @@ def load_own(
                     unexpected.append(key)
 
 
+def _load_tree(
+    module: Module,
+    prefix: str,
+    visible: dict[str, Any],
+    metadata: dict[str, Any],
+    assign: bool,
+    problems: tuple[list[str], list[str], list[str]],
+) -> None:
+    """Load what `visible` has under `prefix` into `module` and its children; problems are appended to the lists of
+    missing and unexpected keys and of errors."""
+    local = dict(metadata.get(prefix[:-1], {}))
+    if assign:
+        local["assign_to_params_buffers"] = True
+    module._load_from_state_dict(visible, prefix, local, True, *problems)
+    for name, child in module._modules.items():
+        if child is not None:
+            inner = f"{prefix}{name}."
+            part = {k: v for k, v in visible.items() if k.startswith(inner)}
+            _load_tree(child, inner, part, metadata, assign, problems)
+    keys = IncompatibleKeys(*problems[:2])
+    for hook in module._load_state_dict_post_hooks.values():
+        if hook(module, keys) is not None:
+            raise AssertionError("a load_state_dict post-hook must change the keys in place and return None")
+
+
 def load(module: Module, state_dict: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
     """Load `state_dict` into `module` and its children; raises RuntimeError listing everything that does not fit."""
     if not hasattr(state_dict, "keys"):
@@ -190,21 +215,7 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool, assign: bo
     metadata = getattr(state_dict, "_metadata", None)
     state = OrderedDict(state_dict)
 
-    def walk(target: Module, prefix: str, visible: dict[str, Any]) -> None:
-        local = dict((metadata or {}).get(prefix[:-1], {}))
-        if assign:
-            local["assign_to_params_buffers"] = True
-        target._load_from_state_dict(visible, prefix, local, True, missing, unexpected, errors)
-        for name, child in target._modules.items():
-            if child is not None:
-                inner = f"{prefix}{name}."
-                walk(child, inner, {k: v for k, v in visible.items() if k.startswith(inner)})
-        keys = IncompatibleKeys(missing, unexpected)
-        for hook in target._load_state_dict_post_hooks.values():
-            if hook(target, keys) is not None:
-                raise AssertionError("a load_state_dict post-hook must change the keys in place and return None")
-
-    walk(module, "", state)
+    _load_tree(module, "", state, metadata or {}, assign, (missing, unexpected, errors))
     if strict:
         if unexpected:
             errors.insert(0, "Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in unexpected)))
