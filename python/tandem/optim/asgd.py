@@ -61,5 +61,7 @@ class ASGD(GroupOptimizer):
     def _update(self, step: GroupStep, group: dict[str, Any]) -> None:
         lambd, decay, maximize, lr, alpha, t0 = scalars(group, "lambd", "weight_decay", "maximize", "lr", "alpha", "t0")
         rates = step["eta"], step["mu"]
-        step.run("asgd_update", step.params, step["ax"], step.grads, *rates, lambd, decay, maximize)
+        # The history of a differentiable step keeps the rates it used, which are then overwritten.
+        used = [[rate.clone() for rate in rates_] for rates_ in rates] if step.differentiable else rates
+        step.run("asgd_update", step.params, step["ax"], step.grads, *used, lambd, decay, maximize)
         step.run("asgd_rates_update", *rates, step["step"], lr, lambd, alpha, t0)

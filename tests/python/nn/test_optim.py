@@ -543,3 +543,25 @@ def test_differentiable_steps_of_results():
     assert weight.item() == 0
     with pytest.raises(ValueError, match="non-leaf"):
         tandem.optim.SGD([start.clone()], lr=lr)
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
+def test_differentiable_asgd_has_a_backward(dtype):
+    w = tandem.ones(3, dtype=dtype, requires_grad=True)
+    g = tandem.full((3,), 0.5, dtype=dtype, requires_grad=True)
+    p = w.clone()
+    p.retain_grad()
+    p.grad = g
+    optimizer = tandem.optim.ASGD([p], lr=0.1, lambd=0.5, t0=0, differentiable=True)
+    optimizer.state[p].update(
+        step=tandem.tensor(0.0, dtype=dtype),
+        eta=tandem.tensor(0.1, dtype=dtype),
+        mu=tandem.tensor(1.0, dtype=dtype),
+        ax=tandem.zeros(3, dtype=dtype),
+    )
+    optimizer.step()
+    optimizer.step()
+    optimizer.state[p]["ax"].sum().backward()  # that is p, as mu is still 1
+    first, second = 0.1, 0.1 / (1 + 0.5 * 0.1) ** 0.75  # the rates
+    assert w.grad.tolist() == pytest.approx([(1 - 0.5 * first) * (1 - 0.5 * second)] * 3)
+    assert g.grad.tolist() == pytest.approx([-first * (1 - 0.5 * second) - second] * 3)
