@@ -127,6 +127,47 @@ def test_collate():
         data.default_collate([object()])
 
 
+def test_samples_of_numpys_strings_stay_a_list():
+    names = np.array(["a", "b"])
+    x, out = data.default_collate([(np.float32(1), names[0]), (np.float32(2), names[1])])
+    assert x.tolist() == [1, 2] and list(out) == ["a", "b"]
+
+
+def test_collate_goes_by_functions_for_classes():
+    class Named:
+        def __init__(self, name):
+            self.name = name
+
+    class Special(Named):
+        pass
+
+    from tandem.utils.data.collate import collate, default_collate_fn_map
+
+    def joined(batch, *, collate_fn_map):
+        assert collate_fn_map[Named] is joined
+        return "".join(item.name for item in batch)
+
+    rules = {**default_collate_fn_map, Named: joined}
+    x, text = collate([(1, Special("a")), (2, Special("b"))], collate_fn_map=rules)
+    assert x.tolist() == [1, 2] and text == "ab"
+    with pytest.raises(TypeError, match="found .*Named"):
+        data.default_collate([Named("a")])
+    default_collate_fn_map[Named] = joined
+    try:
+        assert data.default_collate([{"a": Named("x")}, {"a": Named("y")}]) == {"a": "xy"}
+    finally:
+        del default_collate_fn_map[Named]
+
+
+def test_what_programs_ask_of_a_loader():
+    loader = data.DataLoader(Squares(3), batch_size=2, num_workers=1, multiprocessing_context="fork")
+    assert loader.multiprocessing_context.get_start_method() == "fork"
+    assert loader._auto_collation and loader._index_sampler is loader.batch_sampler
+    single = data.DataLoader(Squares(3), batch_size=None)
+    assert not single._auto_collation and single._index_sampler is single.sampler
+    assert data.ConcatDataset.cumsum([[1, 2], [3]]) == [2, 3]
+
+
 def test_fetching_many_at_once():
     class Many(Squares):
         def __getitems__(self, indices):

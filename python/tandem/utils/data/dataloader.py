@@ -119,20 +119,36 @@ class DataLoader(Generic[T_co]):
         self.pin_memory = pin_memory
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = multiprocessing_context
+        self.multiprocessing_context: Any = (
+            multiprocessing.get_context(multiprocessing_context)
+            if isinstance(multiprocessing_context, str)
+            else multiprocessing_context
+        )
         self.generator = generator
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers > 0 else prefetch_factor
         self.persistent_workers = persistent_workers
         self.in_order = in_order
         self._kept: Workers | None = None
-        batches = batch_sampler is not None or (iterable and batch_size is not None)
-        self.collate_fn: Callable[[Any], Any] = collate_fn or (default_collate if batches else default_convert)
+        usual = default_collate if self._auto_collation else default_convert
+        self.collate_fn: Callable[[Any], Any] = collate_fn or usual
         self.__initialized = True
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.__initialized and name in _FIXED:
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
+
+    @property
+    def _auto_collation(self) -> bool:
+        """Does the loader make batches? By PyTorch's name, which programs that make a loader of another one ask."""
+        return self.batch_sampler is not None or (
+            isinstance(self.dataset, IterableDataset) and self.batch_size is not None
+        )
+
+    @property
+    def _index_sampler(self) -> Any:
+        """What yields the indices that are asked of the data set, by PyTorch's name."""
+        return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self) -> Iterator[Any]:
         if not self.pin_memory:
@@ -163,7 +179,6 @@ class DataLoader(Generic[T_co]):
     def _worked(self, source: Source, seed: int, tasks: Iterator[Any]) -> Workers:
         workers = self._kept
         if workers is None:
-            context: Any = self.multiprocessing_context
             workers = Workers(
                 source,
                 self.num_workers,
@@ -171,7 +186,7 @@ class DataLoader(Generic[T_co]):
                 ahead=self.prefetch_factor or 2,
                 timeout=self.timeout,
                 start=self.worker_init_fn,
-                context=multiprocessing.get_context(context) if isinstance(context, str) else context,
+                context=self.multiprocessing_context,
                 in_order=self.in_order,
                 keep=self.persistent_workers,
             )
