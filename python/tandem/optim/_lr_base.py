@@ -12,6 +12,10 @@ from tandem.optim.optimizer import Optimizer
 #: A learning rate: a number, or a tensor of one element.
 Rate: TypeAlias = float | Tensor
 
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` is not necessary and deprecated: call `scheduler.step()`."
+)
+
 
 def set_lr(group: dict[str, Any], lr: Rate) -> None:
     """Write a rate; a rate held as a tensor is filled in place."""
@@ -48,6 +52,7 @@ class LRScheduler:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
+        optimizer._step_at_schedule = vars(optimizer).get("step")
         if last_epoch == -1:
             for group in optimizer.param_groups:
                 initial = group["lr"]
@@ -87,17 +92,22 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Go on by one step (or to step `epoch`) and write the rates; to be called after the optimizer's `step`."""
         if self._step_count == 1 and not self.optimizer._step_was_called:
-            warnings.warn(
-                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them the other way round: "
-                "`optimizer.step()` before `lr_scheduler.step()`; else the first rate of the schedule is skipped.",
-                stacklevel=2,
-            )
+            own = vars(self.optimizer).get("step")
+            if own is None:
+                warnings.warn(
+                    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them the other way round: "
+                    "`optimizer.step()` before `lr_scheduler.step()`; else the first rate of the schedule is skipped.",
+                    stacklevel=2,
+                )
+            elif own is not self.optimizer._step_at_schedule:  # of one from before nothing is known: it may have run
+                warnings.warn(
+                    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization: "
+                    "make sure that it runs before `lr_scheduler.step()`.",
+                    stacklevel=2,
+                )
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(
-                "The epoch parameter in `scheduler.step()` is not necessary and deprecated: call `scheduler.step()`.",
-                stacklevel=2,
-            )
+            warnings.warn(EPOCH_DEPRECATION_WARNING, stacklevel=2)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:

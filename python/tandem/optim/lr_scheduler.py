@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tandem.optim._lr_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from tandem.optim._lr_base import LRScheduler, Rate, _enable_get_lr_call, set_lr
 from tandem.optim._lr_base import _warn_get_lr_called_within_step as _warn_get_lr_called_within_step
 from tandem.optim._lr_cycle import CyclicLR, OneCycleLR

@@ -133,6 +133,7 @@ class Optimizer:
     scalar_state = frozenset({"step"})
 
     _step_was_called = False  # for the schedules' warning about the order of calls
+    _step_at_schedule: Any = None  # a `step` of the instance's own when the last schedule was made
     #: Does `step` change nothing but parameters and tensors of their state, once these are there?
     _in_tensors: ClassVar[bool] = False
     _repeats = False  # does a group hold a parameter twice?

@@ -145,6 +145,27 @@ def test_the_order_of_calls_is_watched():
         schedule.step()
 
 
+def test_a_step_of_the_instance_is_not_taken_for_none():
+    def own():
+        pass
+
+    late = made()
+    schedule = S.StepLR(late, 2)
+    late.step = own
+    late.step()
+    with pytest.warns(UserWarning, match="overridden after learning rate scheduler initialization") as seen:
+        schedule.step()
+    assert len(seen) == 1
+    early = made()
+    early.step = own
+    schedule = S.StepLR(early, 2)
+    early.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        schedule.step()
+    assert "epoch parameter" in S.EPOCH_DEPRECATION_WARNING
+
+
 def test_plateau_of_groups_that_come_later():
     optimizer = made(groups=1)
     schedule = S.ReduceLROnPlateau(optimizer, factor=0.5, patience=0)
