@@ -413,3 +413,8 @@ def test_the_function_clone_takes_a_memory_format(mode):
     assert tandem.clone(x.detach().mT).stride() == x.mT.stride()
     assert tandem.clone(input=x).equal(x)
     assert tandem.zeros_like(x, memory_format=tandem.legacy_contiguous_format).is_contiguous()
+
+
+def test_alpha_dropout_lies_as_its_input():
+    x = tandem.ones(2, 3, 4, 5).contiguous(memory_format=tandem.channels_last)
+    assert tandem.nn.functional.alpha_dropout(x, 0.5, training=True).stride() == x.stride()
