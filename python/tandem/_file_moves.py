@@ -8,7 +8,27 @@ import tandem
 from tandem import Tensor
 from tandem._support import check_place
 
-__all__ = ["Mover", "move_all"]
+__all__ = ["Mover", "default_restore_location", "move_all"]
+
+
+def default_restore_location(storage: Any, location: Any) -> Any:
+    """What a function given as `map_location` got, on a device: what `load` itself does.
+
+    Args:
+        storage: the tensor that the function was called with.
+        location: a device or its name.
+
+    RuntimeError for a device that is not there.
+
+    >>> import io, tandem
+    >>> from tandem.serialization import default_restore_location
+    >>> file = io.BytesIO()
+    >>> tandem.save(tandem.ones(2), file)
+    >>> _ = file.seek(0)
+    >>> tandem.load(file, map_location=lambda storage, place: default_restore_location(storage, "meta")).is_meta
+    True
+    """
+    return storage.to(device=tandem.device(location))
 
 
 class Mover:

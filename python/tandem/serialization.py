@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeGuard
 import tandem
 from tandem import Tensor
 from tandem._file_bytes import FileBytes, memory_of
-from tandem._file_moves import Mover, move_all
+from tandem._file_moves import Mover, default_restore_location, move_all
 from tandem._file_objects import ObjectUnpickler, pickled
 from tandem._file_options import (
     SafeUnpickler,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "add_safe_globals",
     "clear_safe_globals",
+    "default_restore_location",
     "get_crc32_options",
     "get_safe_globals",
     "load",

@@ -129,6 +129,13 @@ def test_tensors_of_objects_are_those_of_the_file():
     assert moved.weight.is_meta and type(moved.weight) is nn.Parameter
 
 
+def test_a_function_restores_as_load_does():
+    restore = tandem.serialization.default_restore_location
+    back = round_trip([tandem.ones(2)], map_location=lambda storage, place: restore(storage, place))
+    assert back[0].tolist() == [1, 1]
+    assert round_trip(tandem.ones(2), map_location=lambda storage, place: restore(storage, "meta")).is_meta
+
+
 def test_a_stream_holds_several_files():
     file = io.BytesIO()
     for value in (tandem.ones(1), {"a": [2]}, tandem.zeros(2)):
