@@ -140,15 +140,15 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _spatial("dropout3d", 3, input, p, training, inplace)
 
 
-def _alpha(input: Tensor, per_channel: bool, p: float, training: bool, inplace: bool) -> Tensor:
+def _alpha(input: Tensor, shape: list[int], p: float, training: bool, inplace: bool) -> Tensor:
     _check(p)
     if not training or p == 0.0:
         return input
     scale = ((1.0 - p) * (1.0 + p * _FLOOR * _FLOOR)) ** -0.5 if p < 1.0 else 0.0
-    if per_channel:
-        drawn = tandem.rand(_shared_shape(input), device=input.device)
+    if shape == list(input.shape):
+        drawn = tandem.rand_like(input, dtype=tandem.get_default_dtype())  # lies as the input
     else:
-        drawn = tandem.rand_like(input, dtype=tandem.get_default_dtype())
+        drawn = tandem.rand(shape, device=input.device)
     kept = drawn >= p
     return _finish(input, tandem.where(kept, input, _FLOOR) * scale - scale * p * _FLOOR, inplace)
 
@@ -165,7 +165,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
         >>> abs(x.mean().item()) < 0.05, abs(x.std().item() - 1) < 0.05
         (True, True)
     """
-    return _alpha(input, False, p, training, inplace)
+    return _alpha(input, list(input.shape), p, training, inplace)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -177,4 +177,4 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
         >>> x.amax(2).equal(x.amin(2))
         True
     """
-    return _alpha(input, True, p, training, inplace)
+    return _alpha(input, _shared_shape(input), p, training, inplace)
