@@ -88,7 +88,9 @@ std::string sourceSymbol(std::string_view text, std::string_view architecture) {
 std::string KernelSignature::text() const {
   std::ostringstream s;
   constexpr std::string_view kinds[] = {"row", "column", "partial", "short", "leading", "list"};
-  s << (trailing ? "trailing " : toMemory ? "to memory " : "") << kinds[static_cast<int>(kind)] << static_cast<int>(outerRank);
+  if (trailing) s << "trailing ";
+  if (toMemory) s << "to memory ";
+  s << kinds[static_cast<int>(kind)] << static_cast<int>(outerRank);
   if (reducedRank != 1) s << " over " << static_cast<int>(reducedRank);
   s << '(';
   const char* separator = "";
