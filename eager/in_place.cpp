@@ -18,17 +18,22 @@
 namespace tandem {
 namespace {
 
+/// A result of another shape is written where it broadcasts to that of `out`; a copy says so by the name copy_.
+void checkShapeFits(const OpFacts& f, const Dims& shape, const Tensor& out) {
+  const bool copies = f.code == OpCode::clone;
+  Dims wide = shape;
+  if (copies)
+    wide = broadcastShapes("copy_", out.shape(), shape);
+  else if (shape.size() <= out.shape().size())
+    wide = broadcastShapes(f.name.data(), shape, out.shape());
+  if (!(wide == out.shape()))
+    fail(copies ? "copy" : f.name, "_: output with shape ", shapeText(out.shape()),
+         " doesn't match the broadcast shape ", shapeText(wide));
+}
+
 void checkResultFits(const OpFacts& f, const TensorMeta& result, const Tensor& out) {
-  bool copies = f.code == OpCode::clone;
-  bool fits = result.shape == out.shape();
-  if (!fits && result.shape.size() <= out.shape().size()) {
-    Dims wide = broadcastShapes(f.name.data(), result.shape, out.shape());
-    fits = wide == out.shape();
-  }
-  if (!fits)
-    fail(f.name, "_: output with shape ", shapeText(out.shape()), " doesn't match the broadcast shape ",
-         shapeText(result.shape));
-  if (!copies && category(result.dtype) > category(out.dtype()))
+  if (!(result.shape == out.shape())) checkShapeFits(f, result.shape, out);
+  if (f.code != OpCode::clone && category(result.dtype) > category(out.dtype()))
     fail(f.name, "_: result type ", dtypeClassName(result.dtype), " can't be cast to the desired output type ",
          dtypeClassName(out.dtype()));
 }

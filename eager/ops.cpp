@@ -53,15 +53,7 @@ Tensor flagsOf(const Tensor& x) {
   return toDType(to(x, DType::Bool), x.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool);
 }
 
-void assign(const Tensor& into, const Tensor& value) {
-  if (!(value.shape() == into.shape())) {
-    const Dims both = broadcastShapes("copy_", into.shape(), value.shape());
-    if (!(both == into.shape()))
-      fail("copy_: output with shape ", shapeText(into.shape()), " doesn't match the broadcast shape ",
-           shapeText(both));
-  }
-  applyInto(into, OpCode::clone, {value});
-}
+void assign(const Tensor& into, const Tensor& value) { applyInto(into, OpCode::clone, {value}); }
 
 namespace {
 
