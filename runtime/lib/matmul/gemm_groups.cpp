@@ -107,8 +107,11 @@ class GroupsProduct {
 
   [[nodiscard]] std::int64_t rowsFrom(std::int64_t i0) const { return std::min(height_, m_ - i0); }
   [[nodiscard]] int exponentOfRows(std::int64_t i0) const {
-    if (!kernels_.flush()) return kNoExponent;
-    return smallestExponent(rowsFrom(i0), groups_ * kGroup, a_.data + i0 * a_.rowStride, a_.rowStride);
+    return exponent(rowsFrom(i0), groups_ * kGroup, a_.data + i0 * a_.rowStride, a_.rowStride);
+  }
+  /// The smallest exponent, where the kernel depends on it.
+  [[nodiscard]] int exponent(std::int64_t rows, std::int64_t columns, const BFloat16* from, std::int64_t ld) const {
+    return kernels_.flush() ? smallestExponent(rows, columns, from, ld) : kNoExponent;
   }
   /// Groups [g, g + groups) of panels, and the smallest exponent of each panel there.
   void pack(std::int64_t p0, std::int64_t count, std::int64_t g, std::int64_t groups, Pair* to, int* exponents) const {
@@ -118,9 +121,8 @@ class GroupsProduct {
       packGroupPanels(b, std::min(groups * kGroup, k_ - g * kGroup), j, std::min((p0 + end) * kGroupColumns, n_) - j,
                       to);
       for (std::int64_t q = p; q < end; ++q, to += groups * kGroupWords)
-        if (kernels_.flush())
-          exponents[q] = smallestExponent(groups * kGroup / 2, 2 * kGroupColumns, reinterpret_cast<BFloat16*>(to),
-                                          2 * kGroupColumns);
+        exponents[q] =
+            exponent(groups * kGroup / 2, 2 * kGroupColumns, reinterpret_cast<BFloat16*>(to), 2 * kGroupColumns);
     }
   }
 
@@ -141,9 +143,7 @@ class GroupsProduct {
         pack(p0, count, g, groups, own.data(), exponents);
         ofPanels = exponents;
       }
-      const GroupTileFn kernel = kernels_.flush()
-                                     ? kernels_.forExponents(ofRows, *std::min_element(ofPanels, ofPanels + count))
-                                     : kernels_.exact;
+      const GroupTileFn kernel = kernels_.forExponents(ofRows, *std::min_element(ofPanels, ofPanels + count));
       kernel({.rows = rows,
               .groups = groups,
               .a = a_.data + i0 * a_.rowStride + g * kGroup,
