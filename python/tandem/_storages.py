@@ -336,7 +336,8 @@ def storage_from_buffer(
             f"from_buffer: {wanted} elements of {dtype} from byte {offset} do not fit a buffer of {len(given)} bytes"
         )
     end = offset + (have if count < 0 else count * item)
-    elements = _C.tensor(list(given[offset:end]), dtype=_C.uint8, device="cpu")
+    data = bytearray(given[offset:end])  # of which frombuffer takes no empty one
+    elements = _C.frombuffer(data, dtype=_C.uint8).clone() if data else _C.empty(0, dtype=_C.uint8, device="cpu")
     if byte_order not in ("native", sys.byteorder):
         elements = elements.reshape(-1, item).flip(1).flatten()
     return TypedStorage(elements != 0 if dtype is _C.bool else elements.view(dtype))

@@ -83,8 +83,9 @@ _NAMES = {
 }
 _DTYPES = {code: name for name, code in _NAMES.items()}
 _MAPPINGS: dict[type, str] = {dict: "dict", OrderedDict: "ordered", Counter: "counter"}
+_MAPPING_TYPES = {name: kind for kind, name in _MAPPINGS.items()}
 # Nodes of what has an identity: in the order of the tree each has a number, by which "again" means the same object.
-_NUMBERED = {*_MAPPINGS.values(), *"list set bytearray uninitialized tensor array bytes_of object".split()}
+_NUMBERED = {*_MAPPING_TYPES, *"list set bytearray uninitialized tensor array bytes_of object".split()}
 
 
 def _dtype_name(dtype: tandem.dtype) -> str:
@@ -425,8 +426,8 @@ class _Reader:
         if kind == "list":
             made = self.objects[number] = []
             made.extend(self.decode(item) for item in value)
-        elif kind in _MAPPINGS.values():
-            made = self.objects[number] = {name: type_ for type_, name in _MAPPINGS.items()}[kind]()
+        elif kind in _MAPPING_TYPES:
+            made = self.objects[number] = _MAPPING_TYPES[kind]()
             for k, v in value:
                 made[self.decode(k)] = self.decode(v)
         elif kind == "set":
