@@ -1,11 +1,14 @@
 // A tile of a product in groups (gemm_groups.h) by chains that are added afterwards. Included below the pragma that
 // sets the instruction set, in a namespace of its own. K describes the chains: Element, of which kHalf make one of a
-// group's two chains, kRows and kColumns of what registers hold, of two vectors; `split`, which makes the elements of
-// the even and of the odd chain of 16 words, each with two elements of bfloat16, `step` words apart, for `count`
-// columns side by side; `chains`, which computes c[rows][kColumns] of `half` elements, or adds to it; and of vectors
-// broadcast, load and multiplyAdd.
+// group's two chains, and of what registers hold, kRows and kColumns.
+//
+//   split     makes the elements of the even and of the odd chain of 16 words, each with two elements of bfloat16,
+//             `step` words apart, for `count` columns side by side
+//   splitRow  the same of a row's words, which lie one behind the other
+//   tile      c[kRows][kColumns] = or += so many groups; of the last one chains have `last` elements
+//   chains    c[rows][kColumns] = or += one chain of `half` elements
 
-/// c[kRows][kColumns] = or += so many groups; of the last one chains have `last` elements.
+/// `tile` of chains whose elements are multiplied one by one: one chain after the other.
 template <class K, class Element = typename K::Element>
 [[gnu::noinline]] void wholeTile(std::int64_t groups, std::int64_t last, const Element* a, std::int64_t lda,
                                  const Element* panel, float* c, std::int64_t ldc, bool add) {
@@ -14,6 +17,7 @@ template <class K, class Element = typename K::Element>
   alignas(64) float even[K::kRows * width];
   typename V::Vector acc[K::kRows][2];
   const auto chains = [&](std::int64_t half) {
+#pragma GCC unroll 16
     for (auto& row : acc) row[0] = row[1] = V::zero();
     for (std::int64_t p = 0; p < half; ++p, panel += width, ++a) {
       const auto b0 = K::load(panel), b1 = K::load(panel + lanes);
@@ -51,12 +55,9 @@ void chainsOfGroups(const GroupTile& t) {
   const std::int64_t ld = t.groups * group + gap;
   const Scratch<Element> rows(t.rows * ld);
   Element panel[kNearGroups * group * width];
-  std::uint32_t words[kGroup / 2];
   for (std::int64_t i = 0; i < t.rows; ++i)
-    for (std::int64_t g = 0; g < t.groups; ++g) {
-      std::memcpy(words, t.a + i * t.lda + g * kGroup, sizeof words);
-      K::split(words, 1, 1, rows.data() + i * ld + g * group);
-    }
+    for (std::int64_t g = 0; g < t.groups; ++g)
+      K::splitRow(t.a + i * t.lda + g * kGroup, rows.data() + i * ld + g * group);
   alignas(64) float sums[K::kRows * width];
   for (std::int64_t g0 = 0; g0 < t.groups; g0 += kNearGroups)
     for (std::int64_t j = 0; j < t.count * kGroupColumns; j += width) {
@@ -71,7 +72,7 @@ void chainsOfGroups(const GroupTile& t) {
         const Element* const a = rows.data() + i * ld + g0 * group;
         float* const c = t.c + i * t.ldc + j;
         if (here == K::kRows) {
-          wholeTile<K>(near, last, a, ld, panel, c, t.ldc, more);
+          K::tile(near, last, a, ld, panel, c, t.ldc, more);
           continue;
         }
         for (std::int64_t g = 0; g < near; ++g) {
@@ -95,13 +96,24 @@ struct FloatChains {
   using Floats = V;
   static constexpr std::int64_t kHalf = kGroup / 2, kColumns = 2 * V::kLanes;
   static constexpr int kRows = V::kRows;
-  [[gnu::noinline]] static void split(const std::uint32_t* words, std::int64_t step, std::int64_t count, float* to) {
-    for (std::int64_t p = 0; p < kHalf; ++p)
-      for (std::int64_t x = 0; x < count; ++x) {
-        const std::uint32_t word = words[p * step + x];
-        to[p * count + x] = std::bit_cast<float>(word << 16);
-        to[(kHalf + p) * count + x] = std::bit_cast<float>(word & 0xffff0000U);
-      }
+  static void split(const std::uint32_t* words, std::int64_t step, std::int64_t count, float* to) {
+    for (std::int64_t p = 0; p < kHalf; ++p) halves(words + p * step, count, to + p * count, to + (kHalf + p) * count);
+  }
+  static void splitRow(const BFloat16* from, float* to) { halves(from, kHalf, to, to + kHalf); }
+  /// The lower halves of words, whole vectors of them, and the upper ones.
+  static void halves(const void* words, std::int64_t count, float* lower, float* upper) {
+    using Words __attribute__((vector_size(V::kLanes * sizeof(float)))) = std::uint32_t;
+    for (std::int64_t x = 0; x < count; x += V::kLanes) {
+      Words word;
+      std::memcpy(&word, static_cast<const std::uint32_t*>(words) + x, sizeof word);
+      const Words low = word << 16, high = word & 0xffff0000U;
+      std::memcpy(lower + x, &low, sizeof low);
+      std::memcpy(upper + x, &high, sizeof high);
+    }
+  }
+  static void tile(std::int64_t groups, std::int64_t last, const float* a, std::int64_t lda, const float* panel,
+                   float* c, std::int64_t ldc, bool add) {
+    wholeTile<FloatChains>(groups, last, a, lda, panel, c, ldc, add);
   }
   static auto load(const float* from) { return V::load(from); }
   static auto broadcast(float x) { return V::broadcast(x); }
