@@ -31,6 +31,7 @@ Tensor logProbabilitiesAt(const Tensor& scores, std::int64_t dim, const Tensor& 
 Tensor nllLoss(const Tensor& x, const Tensor& target, const Tensor& weight, std::int64_t ignore,
                std::string_view reduction,
                Tensor (*at)(const Tensor& x, std::int64_t dim, const Tensor& index) = gather) {
+  needReduction(reduction);
   if (target.dtype() == DType::UInt8) return nllLoss(x, toDType(target, DType::Int64), weight, ignore, reduction, at);
   if (target.dtype() != DType::Int64)
     fail("nll_loss: expected target dtype to be Long or Byte, but got ", dtypeClassName(target.dtype()));
@@ -74,6 +75,7 @@ Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, Fla
 Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, Flag average, std::int64_t ignore,
                      Flag reduce, std::string_view givenReduction, double smoothing) {
   std::string_view reduction = reductionOf(average, reduce, givenReduction);
+  needReduction(reduction);
   if (smoothing < 0 || smoothing > 1) fail("label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
   if (x.dim() == 0) fail("cross_entropy: expected an input of at least 1 dim, got shape []");
   if (target.shape() == x.shape() && !isFloating(target.dtype()))
@@ -127,6 +129,8 @@ Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const 
 
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, double margin, const Tensor& weight,
                          Flag average, Flag reduce, std::string_view reduction) {
+  const std::string_view how = reductionOf(average, reduce, reduction);
+  needReduction(how);
   if (p != 1 && p != 2) fail<ValueError>("only p == 1 and p == 2 supported");
   if (weight.defined() && weight.dim() != 1) fail<ValueError>("weight must be one-dimensional");
   if (x.dim() > 2)
@@ -142,7 +146,6 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, 
   if (weight.defined()) apart = mul(apart, unsqueeze(weightOf(weight, classes), 1));
   Tensor others = ne(arange(0, rows.size(1)), column);
   Tensor counted = where(others, apart, 0);
-  const std::string_view how = reductionOf(average, reduce, reduction);
   if (how == "mean") return mean(counted);
   Tensor each = div(sum(counted, Dims{1}), rows.size(1));
   if (target.dim() == 0) each = squeeze_dims(each, Dims{0});
@@ -151,6 +154,8 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, 
 
 Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce,
                               std::string_view reduction) {
+  const std::string_view how = reductionOf(average, reduce, reduction);
+  needReduction(how);
   if (x.dim() > 2 || !(target.shape() == x.shape()))
     fail("multilabel_margin_loss: inconsistent target size ", shapeText(target.shape()), " for input of size ",
          shapeText(x.shape()));
@@ -162,7 +167,7 @@ Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Flag averag
   if (!isFloating(rows.dtype())) rows = toDType(rows, defaultDType());
   Tensor each = std::get<0>(multilabel_margins(rows, labels));
   if (x.dim() < 2) each = squeeze_dims(each, Dims{0});
-  return reducedLoss(each, reductionOf(average, reduce, reduction));
+  return reducedLoss(each, how);
 }
 
 }  // namespace tandem::ops

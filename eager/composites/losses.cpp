@@ -23,11 +23,16 @@ std::string_view reductionOf(Flag average, Flag reduce, std::string_view reducti
   return how;
 }
 
+void needReduction(std::string_view reduction) {
+  if (reduction != "mean" && reduction != "sum" && reduction != "none")
+    fail<ValueError>(reduction, " is not a valid value for reduction");
+}
+
 Tensor reducedLoss(const Tensor& loss, std::string_view reduction) {
   if (reduction == "mean") return mean(loss);
   if (reduction == "sum") return sum(loss);
-  if (reduction == "none") return loss;
-  fail<ValueError>(reduction, " is not a valid value for reduction");
+  needReduction(reduction);
+  return loss;
 }
 
 Tensor reducedLoss(const Tensor& loss, const Tensor& weight, std::string_view reduction) {

@@ -107,6 +107,13 @@ void checkOwnDType(const char* op, DType result, DType out) {
   if (result != out)
     fail(op, "(): Expected out tensor to have dtype ", dtypeName(result), ", but got ", dtypeName(out), " instead");
 }
+/// A dtype that a call asks for is that of what it writes, also where another one could hold the result.
+void checkAskedDType(const ParsedArgs& a, DType out) {
+  for (std::size_t i = 0; i < a.numParams(); ++i) {
+    if (a.param(i).name != std::string_view("dtype")) continue;
+    if (const std::optional<DType> asked = a.dtype(i)) checkOwnDType(a.op(), *asked, out);
+  }
+}
 
 /// What the arguments of a composite may share with the tensor that it writes.
 enum class Sharing : std::uint8_t {
@@ -145,7 +152,7 @@ Sharing sharingOf(const char* op) {
                       "triu_"})
       table.emplace(name, Sharing::Any);
     for (auto name : {"cat", "concat", "concatenate", "stack", "index_select", "gather", "take", "diff",
-                      "take_along_dim", "kthvalue", "masked_select", "topk", "mode", "aminmax"})
+                      "take_along_dim", "kthvalue", "masked_select", "nonzero", "topk", "mode", "aminmax"})
       table.emplace(name, Sharing::None);
     for (auto name : {"index_copy", "index_copy_", "index_add", "index_add_", "index_put", "index_put_", "scatter",
                       "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "put", "put_"})
@@ -179,6 +186,7 @@ void store(const ParsedArgs& a, PyObject* target, const Tensor& result, bool exp
   else if (op != std::string_view("bernoulli"))  // zeros and ones, which every dtype has
     checkStores(op, result.dtype(), out.dtype());
   if (writesOwnDType(a)) checkOwnDType(op, result.dtype(), out.dtype());
+  checkAskedDType(a, out.dtype());
   if (!(out.shape() == result.shape())) {
     if (out.numel() != 0 && !expected) {
       std::string text =
@@ -277,6 +285,12 @@ Sharing sharingOfPair(const char* op) {
   static const std::unordered_set<std::string_view> found = {"max", "min", "median", "nanmedian"};
   return found.contains(op) ? Sharing::None : sharingOf(op);
 }
+/// An `out` of another shape becomes of that of the result, as memory of its own, unless PyTorch looks at memory first.
+void refuseSharedOut(const ParsedArgs& a, const Tensor& out, DimsRef shape, Sharing sharing) {
+  static const std::unordered_set<std::string_view> resizes = {"topk", "mode",   "aminmax",  "max",
+                                                               "min",  "median", "nanmedian"};
+  if (out.shape() == shape || (sharing == Sharing::None && !resizes.contains(a.op()))) refuseShared(a, out, sharing);
+}
 }  // namespace
 
 void refuseShared(const ParsedArgs& a, const Tensor& into) { refuseShared(a, into, sharingOf(a.op())); }
@@ -290,7 +304,7 @@ void needOne(const ParsedArgs& a) {
 
 PyObject* wrap(ParsedArgs& a, Tensor result) {
   if (a.out() == nullptr) return wrapResult(a, std::move(result), {});
-  if (isTensor(a.out()) && tensorOf(a.out()).shape() == result.shape()) refuseShared(a, tensorOf(a.out()));
+  if (isTensor(a.out())) refuseSharedOut(a, tensorOf(a.out()), result.shape(), sharingOf(a.op()));
   store(a, a.out(), result);
   return Py_NewRef(a.out());
 }
@@ -304,6 +318,10 @@ PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> oper
     for (const Operand& o : operands) metas.push_back(metaOf(o));
     TensorMeta made;
     facts(op).metaRule(facts(op), metas, attrs, {&made, 1});
+    const bool reads =
+        std::ranges::any_of(operands, [&](const Operand& o) { return o.isTensor() && o.tensor() == out; });
+    if (facts(op).kind == OpKind::Pointwise && reads && !(made.shape == out.shape()))
+      fail("output with shape ", shapeText(out.shape()), " doesn't match the broadcast shape ", shapeText(made.shape));
     if (plain && made.shape == out.shape()) {
       checkStores(a.op(), made.dtype, out.dtype());
       if (writesOwnDType(a)) checkOwnDType(a.op(), made.dtype, out.dtype());
@@ -339,7 +357,7 @@ PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeN
       PyObject* target = PySequence_Fast_GET_ITEM(out, static_cast<Py_ssize_t>(i));
       if (isTensor(target)) {
         checkOwnDType(a.op(), results[i].dtype(), tensorOf(target).dtype());
-        if (tensorOf(target).shape() == results[i].shape()) refuseShared(a, tensorOf(target), sharingOfPair(a.op()));
+        refuseSharedOut(a, tensorOf(target), results[i].shape(), sharingOfPair(a.op()));
       }
       store(a, target, results[i]);
       items.push_back(PyRef::borrow(target));

@@ -179,3 +179,17 @@ def test_class_index_of_one_sample_may_have_a_dim():
 def test_cosine_embedding_loss_of_bools():
     x = tandem.ones(2, 3, dtype=tandem.bool)
     assert F.cosine_embedding_loss(x, x, tensor([1, -1]), reduction="none").tolist() == [0, 1]
+
+
+def test_an_unknown_reduction_is_seen_before_the_classes():
+    x, wrong = tandem.zeros(5, 4), tandem.full((5,), 9)
+    rows, lengths = tandem.full((5, 4), 9), tandem.full((5,), 2)
+    for call in (
+        lambda: F.nll_loss(x, wrong, reduction="other"),
+        lambda: F.cross_entropy(x, wrong, reduction="other"),
+        lambda: F.multi_margin_loss(x, wrong, reduction="other"),
+        lambda: F.multilabel_margin_loss(x, rows, reduction="other"),
+        lambda: F.ctc_loss(tandem.zeros(6, 5, 4), rows, lengths, lengths, reduction="other"),
+    ):
+        with pytest.raises(ValueError, match="other is not a valid value for reduction"):
+            call()

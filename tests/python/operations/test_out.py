@@ -288,6 +288,21 @@ def test_bounds_that_are_tensors_go_with_a_wider_dtype():
             call(x, 1, 1.5, out=out)
 
 
+def test_a_dtype_that_is_asked_for_is_that_of_out():
+    for call in (tandem.mean, tandem.nanmean):
+        for asked, given in ((tandem.float32, tandem.float64), (tandem.float64, tandem.float32)):
+            with pytest.raises(RuntimeError, match="dtype"):
+                call(tandem.ones(3), 0, dtype=asked, out=tandem.empty((), dtype=given))
+        assert call(tandem.ones(3), 0, out=tandem.empty((), dtype=tandem.float64)).item() == 1
+
+
+def test_an_operand_is_not_resized():
+    x = tandem.ones(3)
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        tandem.add(x, tandem.ones(2, 3), out=x)
+    assert x.shape == (3,)
+
+
 def test_parts_of_a_factorisation():
     x = tensor([[4.0, 1.0], [1.0, 3.0]])
     for infos in (False, True):
@@ -325,6 +340,9 @@ OVERLAPS = {
     "gather": lambda x: tandem.gather(x, 0, tensor([1, 0]), out=x[:2]),
     "take": lambda x: tandem.take(x, tensor([1, 0]), out=x[:2]),
     "cat": lambda x: tandem.cat([x[:1], x[2:3]], out=x[:2]),
+    "masked_select, of another shape": lambda x: tandem.masked_select(x, x > 3, out=x),
+    "take, of another shape": lambda x: tandem.take(x, tensor([1, 0]), out=x),
+    "cat, of another shape": lambda x: tandem.cat([x[:1], x[2:3]], out=x),
 }
 
 
