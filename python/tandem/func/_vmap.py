@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tandem import _C
+from tandem.random import default_generator
 from tandem.utils._pytree import TreeSpec, broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
 
 __all__ = ["vmap"]
@@ -64,7 +65,10 @@ def vmap(
         if chunk_size is None or chunk_size >= size:
             return _run(func, size, dims, flat, spec, out_dims, randomness, kwargs)
         parts = []
+        drawn = default_generator.get_state() if randomness == "same" else None
         for start in range(0, size, chunk_size):
+            if drawn is not None and start > 0:  # examples of all chunks see the same numbers
+                default_generator.set_state(drawn)
             n = min(chunk_size, size - start)
             part = [a if d is None else a.narrow(d, start, n) for a, d in zip(flat, dims)]
             parts.append(_run(func, n, dims, part, spec, out_dims, randomness, kwargs))

@@ -159,6 +159,14 @@ def test_chunks():
         assert vmap(lambda x: x.cumsum(0), chunk_size=chunk)(x).equal(x.cumsum(1))
 
 
+def test_chunks_see_the_same_numbers(mode):
+    def body(x):
+        return vmap(lambda x: x + tandem.rand(3), randomness="same", chunk_size=4)(x)
+
+    got = run_in(mode, body, tandem.zeros(10, 3))
+    assert got[0].any() and got.equal(got[:1].expand(10, 3))
+
+
 def test_empty_batch():
     assert vmap(lambda x: x.sum(0))(tandem.zeros(0, 3)).shape == (0,)
     assert vmap(lambda x: x.sort(0)[0])(tandem.zeros(0, 3)).shape == (0, 3)
