@@ -153,7 +153,7 @@ def test_operations_on_lists_of_all_kinds():
         assert w.grad.tolist() == [2.0, 2.0, 2.0] and a.requires_grad and not b.requires_grad
         with pytest.raises(RuntimeError, match="leaf"):
             tandem._foreach_add_([w], 1.0)
-        wide = tandem._foreach_add([tandem.ones(2, 3, device=place)], tandem.ones(3, device=place))
+        wide = tandem._foreach_add([tandem.ones(2, 3, device=place)], [tandem.ones(3, device=place)])
         assert wide[0].tolist() == [[2.0] * 3] * 2
         y = tandem.ones(8, device=place)
         with pytest.raises(RuntimeError, match="doesn't match|shape"):

@@ -53,7 +53,7 @@ def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf
     with no_grad():
         if len(self):
             found_inf.copy_(_C.where(_any_infinite(list(self)), 1.0, found_inf))
-        FOREACH["_foreach_mul_"](self, inv_scale.reshape(()))
+            FOREACH["_foreach_mul_"](self, inv_scale.reshape(()))
 
 
 def _amp_update_scale_(

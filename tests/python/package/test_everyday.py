@@ -187,8 +187,63 @@ def test_lists_of_tensors():
     assert [t.item() for t in tandem._foreach_norm([tensor([3.0, 4.0])])] == [5.0]
     for base in (2.0, tensor(2.0)):
         assert [t.tolist() for t in tandem._foreach_pow(base, [tensor([1.0, 3.0]), tensor(2.0)])] == [[2.0, 8.0], 4.0]
-    with pytest.raises(RuntimeError, match="same number of tensors"):
+    with pytest.raises(RuntimeError, match="same number of elements as scalar list"):
         tandem._foreach_add(xs, [1.0])
+    with pytest.raises(RuntimeError, match="same number of tensors"):
+        tandem._foreach_add(xs, xs[:1])
+
+
+def test_operands_of_lists_of_tensors():
+    """By place or by any of their names, numbers for each packed in a tensor; results that are new come as a tuple."""
+    xs, ones = [tensor([1.0, 4.0]), tensor([9.0])], [tensor([1.0, 1.0]), tensor([1.0])]
+    lists = [[2.0, 5.0], [10.0]]
+    for options in ({"scalar": 1}, {"scalars": [1, 1]}, {"other": ones}, {"other": tensor(1.0)}):
+        made = tandem._foreach_add(xs, **options)
+        assert type(made) is tuple and [t.tolist() for t in made] == lists
+    for factors in ([2.0, 3.0], tensor([2.0, 3.0])):
+        assert [t.tolist() for t in tandem._foreach_addcmul(xs, ones, ones, factors)] == [[3.0, 6.0], [12.0]]
+        assert [t.tolist() for t in tandem._foreach_addcdiv(xs, ones, ones, scalars=factors)] == [[3.0, 6.0], [12.0]]
+    assert [t.tolist() for t in tandem._foreach_lerp(self=xs, tensors1=ones, weights=ones)] == [[1.0, 1.0], [1.0]]
+    assert [t.tolist() for t in tandem._foreach_maximum(xs, [True, 10])] == [[1.0, 4.0], [10.0]]
+    with tandem.lazy():
+        made = tandem._foreach_minimum(xs, 2)
+    assert [t.tolist() for t in made] == [[1.0, 2.0], [2.0]]
+    assert [t.item() for t in tandem._foreach_powsum(xs, 3)] == [65.0, 729.0]
+    copies = tandem._foreach_clone(xs)
+    assert tandem._foreach_copy_(copies, src=ones) is copies and xs[1].item() == 9.0
+    square = tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert tandem._foreach_mm([square], [square])[0].tolist() == [[7.0, 10.0], [15.0, 22.0]]
+
+
+def test_operands_that_lists_of_tensors_refuse():
+    xs, number = [tensor([1.0, 4.0]), tensor([9.0])], tensor([1, 2])
+    for call in (
+        lambda: tandem._foreach_exp([]),
+        lambda: tandem._foreach_pow(2, []),
+        lambda: tandem._foreach_mul_(xs, []),
+        lambda: tandem._foreach_mul(xs, tensor([2.0])),
+        lambda: tandem._foreach_addcmul(xs, xs, xs, tensor(2.0)),
+        lambda: tandem._foreach_addcmul(xs, xs, xs, tensor([2.0])),
+        lambda: tandem._foreach_maximum_([number], 2.5),
+    ):
+        with pytest.raises(RuntimeError):
+            call()
+    for call in (
+        lambda: tandem._foreach_add(xs),
+        lambda: tandem._foreach_add(xs, 1, alpha=2),
+        lambda: tandem._foreach_add(xs, [xs[0], 1]),
+        lambda: tandem._foreach_sub(xs, tensor([2.0])),
+        lambda: tandem._foreach_add([1, 2], 1),
+        lambda: tandem._foreach_exp(xs[0]),
+        lambda: tandem._foreach_exp(iter(xs)),
+        lambda: tandem._foreach_round(xs, decimals=1),
+        lambda: tandem._foreach_max(xs, 0),
+        lambda: tandem._foreach_copy_(xs, [1, 2]),
+        lambda: tandem._foreach_addcmul(xs, xs, xs[0]),
+    ):
+        with pytest.raises(TypeError):
+            call()
+    assert number.tolist() == [1, 2] and xs[1].item() == 9.0
 
 
 def test_storage():

@@ -89,7 +89,8 @@ def clip_grad_norm_(
 
 def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
     factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
-    FOREACH["_foreach_mul_"](grads, [_like(factor, grad) for grad in grads])
+    if grads:
+        FOREACH["_foreach_mul_"](grads, [_like(factor, grad) for grad in grads])
 
 
 def _square_sums(tensors: list[Tensor]) -> Tensor:
