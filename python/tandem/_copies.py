@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tandem import _C
+from tandem._functions import _need_tensor
 
 __all__ = [
     "as_strided_copy",
@@ -134,6 +135,7 @@ def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> tandem.detach_copy(tandem.ones(2, requires_grad=True)).requires_grad
     False
     """
+    _need_tensor("detach_copy", input)
     return _copy(input.detach(), out=out)
 
 
@@ -151,6 +153,7 @@ def as_strided_copy(
     >>> tandem.as_strided_copy(tandem.arange(6), (3, 2), (1, 2)).stride()
     (2, 1)
     """
+    _need_tensor("as_strided_copy", input)
     return _copy(input.as_strided(tuple(size), tuple(stride), storage_offset), out=out)
 
 
@@ -161,6 +164,7 @@ def expand_copy(input: Tensor, size: Sequence[int], *, implicit: bool = False, o
     >>> tandem.expand_copy(tandem.ones(2, 1), (2, 3)).stride()
     (3, 1)
     """
+    _need_tensor("expand_copy", input)
     return _copy(input.expand(tuple(size)), out=out)
 
 
@@ -171,6 +175,7 @@ def permute_copy(input: Tensor, dims: Sequence[int], *, out: Tensor | None = Non
     >>> tandem.permute_copy(tandem.zeros(2, 3, 4), (2, 0, 1)).stride()
     (6, 3, 1)
     """
+    _need_tensor("permute_copy", input)
     return _copy(input.permute(tuple(dims)), out=out)
 
 
@@ -181,6 +186,7 @@ def transpose_copy(input: Tensor, dim0: int, dim1: int, *, out: Tensor | None = 
     >>> tandem.transpose_copy(tandem.zeros(2, 3), 0, 1).stride()
     (2, 1)
     """
+    _need_tensor("transpose_copy", input)
     return _copy(input.transpose(dim0, dim1), out=out)
 
 
@@ -191,6 +197,7 @@ def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> tandem.t_copy(tandem.zeros(2, 3)).stride()
     (2, 1)
     """
+    _need_tensor("t_copy", input)
     return _copy(input.t(), out=out)
 
 
@@ -201,6 +208,7 @@ def select_copy(input: Tensor, dim: int, index: int, *, out: Tensor | None = Non
     >>> tandem.select_copy(tandem.tensor([[1, 2], [3, 4]]), 1, 0)
     tensor([1, 3])
     """
+    _need_tensor("select_copy", input)
     return _copy(input.select(dim, index), out=out)
 
 
@@ -233,6 +241,7 @@ def slice_copy(
     >>> tandem.slice_copy(tandem.arange(6), 0, 1, -1, 2)
     tensor([1, 3])
     """
+    _need_tensor("slice_copy", input)
     return _copy(_sliced(input, dim, start, end, step), out=out)
 
 
@@ -249,6 +258,7 @@ def slice_inverse(
     >>> tandem.slice_inverse(whole[1:3], whole, 0, 1, 3)
     tensor([0, 1, 2, 3])
     """
+    _need_tensor("slice_inverse", input)
     window = _sliced(src, dim, start, end, step)
     if window.shape != input.shape:
         raise RuntimeError(
@@ -267,6 +277,7 @@ def split_copy(
     >>> tandem.split_copy(tandem.arange(3), 2)
     (tensor([0, 1]), tensor([2]))
     """
+    _need_tensor("split_copy", input)
     if not isinstance(split_size, int):
         raise TypeError(
             f"split_copy(): argument 'split_size' (position 2) must be int, not {type(split_size).__name__}"
@@ -283,6 +294,7 @@ def split_with_sizes_copy(
     >>> tandem.split_with_sizes_copy(tandem.arange(3), [1, 2])
     (tensor([0]), tensor([1, 2]))
     """
+    _need_tensor("split_with_sizes_copy", input)
     return _each("split_with_sizes_copy", input.split_with_sizes(list(split_sizes), dim), out)
 
 
@@ -293,6 +305,7 @@ def unbind_copy(input: Tensor, dim: int = 0, *, out: Sequence[Tensor] | None = N
     >>> tandem.unbind_copy(tandem.tensor([[1, 2], [3, 4]]), 1)
     (tensor([1, 3]), tensor([2, 4]))
     """
+    _need_tensor("unbind_copy", input)
     return _each("unbind_copy", input.unbind(dim), out)
 
 
@@ -313,6 +326,7 @@ def squeeze_copy(input: Tensor, dim: int | Sequence[int] | None = None, *, out: 
     >>> tandem.squeeze_copy(tandem.zeros(1, 3, 1)).shape
     tandem.Size([3])
     """
+    _need_tensor("squeeze_copy", input)
     return _copy(input.squeeze() if dim is None else input.squeeze(dim), out=out)
 
 
@@ -323,6 +337,7 @@ def unsqueeze_copy(input: Tensor, dim: int, *, out: Tensor | None = None) -> Ten
     >>> tandem.unsqueeze_copy(tandem.zeros(3), 1).shape
     tandem.Size([3, 1])
     """
+    _need_tensor("unsqueeze_copy", input)
     return _copy(input.unsqueeze(dim), out=out)
 
 
@@ -334,6 +349,7 @@ def unfold_copy(input: Tensor, dimension: int, size: int, step: int, *, out: Ten
     tensor([[0, 1],
             [1, 2]])
     """
+    _need_tensor("unfold_copy", input)
     return _copy(input.unfold(dimension, size, step), out=out)
 
 
@@ -352,6 +368,7 @@ def view_copy(
     >>> tandem.view_copy(tandem.tensor([[0, 1], [2, 3]]).t(), (4,))
     tensor([0, 2, 1, 3])
     """
+    _need_tensor("view_copy", input)
     if isinstance(size, _C.dtype):
         size, dtype = None, size
     if (size is None) == (dtype is None):
@@ -368,4 +385,5 @@ def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, 
     >>> tandem.diagonal_copy(tandem.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
+    _need_tensor("diagonal_copy", input)
     return _copy(input.diagonal(offset, dim1, dim2), out=out)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tandem import _C
+from tandem._functions import _need_tensor
 
 __all__ = ["gradient"]
 
@@ -40,7 +41,7 @@ def gradient(
     >>> tandem.gradient(tandem.tensor([0.0, 1.0, 9.0]), spacing=[tandem.tensor([0.0, 1.0, 3.0])], edge_order=2)
     (tensor([0., 2., 6.]),)
     """
-    if input.dtype is _C.uint8:
+    if _need_tensor("gradient", input).dtype is _C.uint8:
         raise RuntimeError("torch.gradient does not support uint8 input.")
     steps = _steps(spacing)
     rank = input.dim()

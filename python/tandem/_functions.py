@@ -27,6 +27,14 @@ __all__ = [
 Tensor = _C.Tensor
 
 
+def _need_tensor(function: str, value: Any, name: str = "input", position: int = 1) -> Tensor:
+    """The value of a parameter, if it is a tensor or of a class that says itself what operations do."""
+    if not isinstance(value, Tensor) and not hasattr(type(value), "__torch_function__"):
+        kind = type(value).__name__
+        raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, not {kind}")
+    return value
+
+
 def is_tensor(obj: Any) -> bool:
     """Is `obj` a tandem.Tensor, or an object of a subclass of it?
 
@@ -44,13 +52,7 @@ def numel(input: Tensor) -> int:
     >>> tandem.numel(tandem.zeros(2, 3))
     6
     """
-    return input.numel()
-
-
-def _need_tensor(function: str, input: Any) -> Tensor:
-    if not isinstance(input, Tensor):
-        raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    return input
+    return _need_tensor("numel", input).numel()
 
 
 def is_floating_point(input: Tensor) -> bool:
@@ -92,6 +94,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
     tensor([[0, 1],
             [1, 0]])
     """
+    _need_tensor("nonzero", input)
     if out is not None:
         return input.nonzero(as_tuple=as_tuple, out=out)  # type: ignore[call-overload]
     return input.nonzero(as_tuple=as_tuple)  # type: ignore[call-overload]
@@ -112,7 +115,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     >>> tandem.masked_select(x, x > 0)
     tensor([1., 3.])
     """
-    return input.masked_select(mask, out=out)
+    return _need_tensor("masked_select", input).masked_select(mask, out=out)
 
 
 def is_storage(obj: Any) -> bool:

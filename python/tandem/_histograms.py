@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tandem import _C
+from tandem._functions import _need_tensor
 
 __all__ = ["histogram", "histogramdd"]
 
@@ -61,6 +62,7 @@ def histogram(
     >>> tandem.histogram(tandem.tensor([1.0, 2.0, 5.0]), tandem.tensor([0.0, 2.0, 6.0])).hist
     tensor([1., 2.])
     """
+    _need_tensor("histogram", input)
     if isinstance(bins, Tensor) and range is not None:
         raise TypeError("histogram(): 'range' cannot be given with the edges of the bins")
     column = input.reshape(-1, 1)
@@ -104,7 +106,7 @@ def histogramdd(
     tensor([[0., 1.],
             [1., 1.]])
     """
-    if input.dim() < 2:
+    if _need_tensor("histogramdd", input).dim() < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     size = input.shape[-1]
     each: list[Any] = [bins] * size if isinstance(bins, int) else list(bins)

@@ -14,6 +14,7 @@ from tandem._dlpack import from_cuda_array as from_cuda_array
 from tandem._dlpack import from_dlpack as from_dlpack
 from tandem._dlpack import tensor_to_dlpack as tensor_to_dlpack
 from tandem._dlpack import to_dlpack as to_dlpack
+from tandem._functions import _need_tensor
 from tandem._histograms import histogram
 from tandem._low_rank import ormqr as ormqr
 from tandem._older_linalg import lu as lu
@@ -247,9 +248,8 @@ def equal(self: Tensor, other: Tensor) -> bool:
     >>> tandem.equal(tandem.ones(2), tandem.ones(2)), tandem.equal(tandem.ones(2), tandem.ones(1))
     (True, False)
     """
-    if not isinstance(other, Tensor):
-        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    return self.equal(other)
+    _need_tensor("equal", self)
+    return self.equal(_need_tensor("equal", other, "other", 2))
 
 
 def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
@@ -263,6 +263,7 @@ def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     >>> tandem.allclose(tandem.tensor([1.0, 2.0]), tandem.tensor([1.0, 2.00001]))
     True
     """
+    _need_tensor("allclose", self)
     return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
 
 

@@ -436,3 +436,14 @@ def test_triangular_solve_into_out():
     A = tandem.tensor([[1.0, 1.0], [0.0, 2.0]])
     found = tandem.triangular_solve(tandem.tensor([[3.0], [2.0]]), A, out=out)
     assert found.solution is out[0] and out[0].tolist() == [[2], [1]] and tandem.equal(out[1], A)
+
+
+def test_functions_refuse_what_is_no_tensor():
+    names = "allclose equal expand_copy gradient histogram histogramdd masked_select nonzero numel permute_copy"
+    for function in [*names.split(), "squeeze_copy", "t_copy", "unbind_copy", "view_copy"]:
+        rest = {"allclose": [tandem.ones(2)], "equal": [tandem.ones(2)], "masked_select": [tandem.ones(2) > 0]}
+        sizes = [(2,)] if function in ("expand_copy", "view_copy") else [(0,)] if function == "permute_copy" else []
+        bins = [2] if function.startswith("histogram") else []
+        for wrong in ("a", None, 1.5, [1.0, 2.0]):
+            with pytest.raises(TypeError):
+                getattr(tandem, function)(wrong, *rest.get(function, [*sizes, *bins]))
