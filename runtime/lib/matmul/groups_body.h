@@ -52,24 +52,24 @@ void chainsOfGroups(const GroupTile& t) {
   using Element = typename K::Element;
   constexpr std::int64_t group = 2 * K::kHalf, width = K::kColumns;
   constexpr std::int64_t gap = 64 / sizeof(Element);  // so that rows do not collide in the cache
-  const std::int64_t ld = t.groups * group + gap;
+  const std::int64_t ld = std::min(kNearGroups, t.groups) * group + gap;
   const Scratch<Element> rows(t.rows * ld);
   Element panel[kNearGroups * group * width];
-  for (std::int64_t i = 0; i < t.rows; ++i)
-    for (std::int64_t g = 0; g < t.groups; ++g)
-      K::splitRow(t.a + i * t.lda + g * kGroup, rows.data() + i * ld + g * group);
   alignas(64) float sums[K::kRows * width];
-  for (std::int64_t g0 = 0; g0 < t.groups; g0 += kNearGroups)
+  for (std::int64_t g0 = 0; g0 < t.groups; g0 += kNearGroups) {
+    const std::int64_t near = std::min(kNearGroups, t.groups - g0);
+    const bool more = t.add || g0 > 0;
+    const std::int64_t last = g0 + near < t.groups ? K::kHalf : ceilDiv(t.last * K::kHalf, kGroup);
+    for (std::int64_t i = 0; i < t.rows; ++i)
+      for (std::int64_t g = 0; g < near; ++g)
+        K::splitRow(t.a + i * t.lda + (g0 + g) * kGroup, rows.data() + i * ld + g * group);
     for (std::int64_t j = 0; j < t.count * kGroupColumns; j += width) {
-      const std::int64_t near = std::min(kNearGroups, t.groups - g0);
-      const bool more = t.add || g0 > 0;
-      const std::int64_t last = g0 + near < t.groups ? K::kHalf : ceilDiv(t.last * K::kHalf, kGroup);
       const std::uint32_t* const from = t.panels + j / kGroupColumns * t.panelStride + j % kGroupColumns;
       for (std::int64_t g = 0; g < near; ++g)
         K::split(from + (g0 + g) * kGroup / 2 * t.rowStride, t.rowStride, width, panel + g * group * width);
       for (std::int64_t i = 0; i < t.rows; i += K::kRows) {
         const std::int64_t here = std::min<std::int64_t>(K::kRows, t.rows - i);
-        const Element* const a = rows.data() + i * ld + g0 * group;
+        const Element* const a = rows.data() + i * ld;
         float* const c = t.c + i * t.ldc + j;
         if (here == K::kRows) {
           K::tile(near, last, a, ld, panel, c, t.ldc, more);
@@ -87,6 +87,7 @@ void chainsOfGroups(const GroupTile& t) {
         }
       }
     }
+  }
 }
 
 /// Chains of float32, of which V describes vectors (gemm_body.h).
