@@ -36,7 +36,8 @@ void checkOperands(const Tensor& q, const Tensor& k, const Tensor& v) {
   if (q.dtype() != k.dtype() || q.dtype() != v.dtype())
     fail("Expected query, key, and value to have the same dtype, but got query.dtype: ", dtypeName(q.dtype()),
          " key.dtype: ", dtypeName(k.dtype()), " and value.dtype: ", dtypeName(v.dtype()), " instead.");
-  if (!isFloating(q.dtype())) fail("\"", kName, "\" not implemented for '", dtypeName(q.dtype()), "'");
+  if (!isFloating(q.dtype()))
+    fail<NotImplementedError>("\"", kName, "\" not implemented for '", dtypeName(q.dtype()), "'");
   if (q.size(-1) != k.size(-1) || k.size(-2) != v.size(-2))
     fail(kName, ": shapes do not fit: query ", shapeText(q.shape()), ", key ", shapeText(k.shape()), ", value ",
          shapeText(v.shape()), "; query and key must agree in the last dim, key and value in the one before it");

@@ -43,7 +43,8 @@ Tensor paddedTargets(const Tensor& targets, const Tensor& lengths) {
 Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& givenRunning, const Tensor& givenLengths,
            std::int64_t blank, std::string_view reduction, bool zeroInfinity) {
   needReduction(reduction);
-  if (!isFloating(logProbs.dtype())) fail("\"ctc_loss_cpu\" not implemented for '", dtypeName(logProbs.dtype()), "'");
+  if (!isFloating(logProbs.dtype()))
+    fail<NotImplementedError>("\"ctc_loss_cpu\" not implemented for '", dtypeName(logProbs.dtype()), "'");
   // No half type has numbers for what is impossible, or digits for many steps: in float32, rounded once.
   if (isHalf(logProbs.dtype()))
     return toDType(ctc(toDType(logProbs, DType::Float32), givenTargets, givenRunning, givenLengths, blank, reduction,

@@ -37,7 +37,8 @@ Tensor triangleIndices(const char* op, std::int64_t rows, std::int64_t columns, 
                        std::optional<DType> dtype) {
   if (rows < 0 || columns < 0) fail(op, ": row and col must be non-negative, got ", rows, " and ", columns);
   DType t = dtype.value_or(DType::Int64);
-  if (t != DType::Int64 && t != DType::Int32) fail("\"", op, "\" not implemented for '", dtypeName(t), "'");
+  if (t != DType::Int64 && t != DType::Int32)
+    fail<NotImplementedError>("\"", op, "\" not implemented for '", dtypeName(t), "'");
   // Row r is cut at column r + shift: inside it in rows [begin, full), at 0 before them, at its end after them.
   __extension__ using Wide = __int128;
   const Wide shift = std::clamp<Wide>(Wide(offset) + (lower ? 1 : 0), -Wide(rows), columns);

@@ -95,7 +95,8 @@ std::array<Tensor, Results> partsOver(OpCode op, const Tensor& x, DimsRef dims, 
 
 Tensor batch_norm(const Tensor& x, const Tensor& runningMean, const Tensor& runningVar, const Tensor& weight,
                   const Tensor& bias, bool training, const std::optional<Operand>& momentum, double eps) {
-  if (!isFloating(x.dtype())) fail("\"batch_norm\" not implemented for '", dtypeName(x.dtype()), "'");
+  if (!isFloating(x.dtype()))
+    fail<NotImplementedError>("\"batch_norm\" not implemented for '", dtypeName(x.dtype()), "'");
   // A vector is one value of each of its channels.
   if (x.dim() == 1) {
     Tensor row = batch_norm(unsqueeze(x, 0), runningMean, runningVar, weight, bias, training, momentum, eps);
@@ -253,7 +254,7 @@ Tensor local_response_norm(const Tensor& x, std::int64_t size, double alpha, dou
   if (x.dim() < 3)
     fail<ValueError>("Expected 3D or higher dimensionality                          input (got ", x.dim(),
                      " dimensions)");
-  if (x.dtype() == DType::Bool) fail("local_response_norm not implemented for 'bool'");
+  if (x.dtype() == DType::Bool) fail<NotImplementedError>("local_response_norm not implemented for 'bool'");
   if (x.numel() == 0) return clone(x);
   Dims flat{x.size(0), 1, x.size(1), -1};
   Tensor squares = pad(reshape(square(x), flat), Dims{0, 0, size / 2, (size - 1) / 2}, "constant", 0.0);

@@ -111,7 +111,7 @@ void resampleEither(const LibraryCall& call, bool transposed) {
     const auto bytes = byteTapsOf(tapsOf<double>(r.in(), r.out(), mode, alignCorners, ratio));
     r.run("weighBytes", bytes.taps, std::int64_t{bytes.shift});
   } else {
-    fail("interpolate not implemented for '", dtypeName(t), "'");
+    fail<NotImplementedError>("interpolate not implemented for '", dtypeName(t), "'");
   }
 }
 

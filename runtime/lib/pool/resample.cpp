@@ -292,7 +292,7 @@ void resampleEither(const LibraryCall& call, bool transposed) {
         gatherBytes(taps, s, y, out, from.inner);
       });
     } else {
-      fail("interpolate not implemented for '", dtypeName(to.dtype), "'");
+      fail<NotImplementedError>("interpolate not implemented for '", dtypeName(to.dtype), "'");
     }
   });
 }
