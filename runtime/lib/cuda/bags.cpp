@@ -41,7 +41,7 @@ void queue(const LibraryCall& call, bool maxima) {
       {"MAXIMA", maxima ? "1" : "0"}};
   if (n > 0)
     launch(kBags.kernel("checkRows", defines), elementwise(n), view(index), table.shape[0],
-           expectIndices(call, "embedding_bag", IndexRange::Slices, 0, table.shape[0]));
+           expectIndices(call, "embedding_bag", IndexRange::Elements, 0, table.shape[0]));
   if (bags.count == 0) return;
   Fault* where = expectNoFault(
       call, [](const long long* numbers) { failExpectation(Expectation::BagOffsets, numbers[0], true, 0, 0); });

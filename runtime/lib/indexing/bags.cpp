@@ -77,7 +77,7 @@ Bags::Bags(const LibraryCall& call)
     : attrs(call.attrs), padding(attrs.integer()), count(call.outputs[0].shape[0]), table(call.inputs[0]),
       width_(call.inputs[0].shape[1]), each_(call.inputs[1].shape.back()), places_(call.inputs[1].numel()),
       begins_(beginsOf(call, count, attrs.boolean())),
-      rows_("embedding_bag", call.inputs[1], 0, call.inputs[0].shape[0], IndexRange::Slices) {}
+      rows_("embedding_bag", call.inputs[1], 0, call.inputs[0].shape[0], IndexRange::Elements) {}
 
 template <class F>
 void Bags::forPieces(const F& run) const {
