@@ -138,6 +138,13 @@ Tensor pad(const Tensor& x, DimsRef counts, std::string_view mode, std::optional
         "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, of the last "
         "1 to 3 dims behind one or two others; got padding ",
         shapeText(counts), " for input ", shapeText(x.shape()));
+  // Only a batch may be of nothing; 'circular', which joins parts of the input, takes any.
+  const auto unbatched = static_cast<std::size_t>(x.dim()) - n - 1;
+  const auto sizes = DimsRef(x.shape()).subspan(unbatched);
+  if (mode != "circular" && std::find(sizes.begin(), sizes.end(), 0) != sizes.end())
+    fail("Expected ", n + 1, "D or ", n + 2,
+         "D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: ",
+         shapeText(x.shape()));
   constexpr std::int64_t kMostPadding = std::numeric_limits<std::int64_t>::max();
   auto placesOf = mode == "reflect" ? reflected : mode == "replicate" ? replicated : circular;
   std::vector<PieceList> pieces;
