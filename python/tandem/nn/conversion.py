@@ -126,6 +126,8 @@ class ConversionMethods:
             >>> tandem.nn.Linear(2, 2).to(tandem.float64).weight.dtype
             tandem.float64
         """
+        if kwargs.pop("copy", False):
+            raise RuntimeError("to() of a module does not accept copy argument")
         device, dtype, late, memory_format = parse_to(*args, **kwargs)
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")

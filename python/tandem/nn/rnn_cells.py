@@ -132,6 +132,8 @@ class LSTMCell(RNNCellBase):
         if hx is None:
             zeros = tandem.zeros(x.shape[0], self.hidden_size, dtype=x.dtype, device=x.device)
             hx = (zeros, zeros)
+        elif isinstance(hx, tandem.Tensor):
+            raise TypeError("lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not Tensor")
         else:
             hx = (self._batched("hx[0]", hx[0]), self._batched("hx[1]", hx[1]))
         h, c = tandem.lstm_cell(x, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)

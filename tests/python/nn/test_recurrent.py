@@ -368,3 +368,8 @@ def test_what_layers_return_may_be_written_to(kind, mode):
 
     for got, want in zip(gradient(True), gradient(False), strict=True):
         assert_same_bits(got, want)
+
+
+def test_a_cell_with_two_states_takes_both():
+    with pytest.raises(TypeError, match="must be tuple of Tensors"):
+        nn.LSTMCell(3, 2)(tandem.zeros(2, 3), tandem.zeros(2, 2))
