@@ -84,7 +84,7 @@ Tensor means(const char* op, std::size_t n, const Tensor& x, DimsRef kernel, con
   if (divisor && *divisor == 0) fail(op, ": divisor must be not zero");
   // A sum of windows of shorter integers is seldom one of them.
   if (!isFloating(x.dtype()) && x.dtype() != DType::Int64)
-    fail("\"", op, "\" not implemented for '", dtypeName(x.dtype()), "'");
+    fail<NotImplementedError>("\"", op, "\" not implemented for '", dtypeName(x.dtype()), "'");
   Windows w(op, n, x, kernel, stride, padding, Dims{1}, ceilMode);
   return average(x, n, w.kernel, w.stride, w.padding, w.size, countPadding, divisor.value_or(0));
 }
@@ -106,7 +106,8 @@ Dims adaptiveSize(const char* op, std::size_t n, const Tensor& x, DimsRef size) 
 
 Tensor adaptiveMeans(const char* op, std::size_t n, const Tensor& x, DimsRef size) {
   Dims out = adaptiveSize(op, n, x, size);
-  if (!isFloating(x.dtype())) fail("\"", op, "\" not implemented for '", dtypeName(x.dtype()), "'");
+  if (!isFloating(x.dtype()))
+    fail<NotImplementedError>("\"", op, "\" not implemented for '", dtypeName(x.dtype()), "'");
   // To one element: a mean over dims.
   bool whole = true;
   Dims dims;
@@ -179,7 +180,10 @@ Tensor max_unpool(const Tensor& x, const Tensor& indices, DimsRef size) {
   out.append(size.begin(), size.end());
   if (x.numel() == 0) return constantIn(zeros(out, x.dtype()), {&x, 1});
   Tensor made = scatter_plain(zeros(planes, x.dtype()), dim, reshape(indices, flat), reshape(x, flat));
-  return reshape(made, out);
+  made = reshape(made, out);
+  return n == 2 && formatOf(x) == MemoryFormat::ChannelsLast
+             ? copyIn(made, MemoryFormat::ChannelsLast, x.dtype(), "max_unpool2d")
+             : made;
 }
 
 }  // namespace tandem::ops

@@ -52,6 +52,9 @@ std::array<Tensor, 2> fractional_max_pool(const Tensor& x, DimsRef kernel, DimsR
     fail(op, "(): Expected ", dims + 1, "D or ", dims + 2, "D tensor, but got: ", shapeText(x.shape()));
   if (samples.dim() != 3 || samples.size(-1) != dims)
     fail(op, "(): Expect _random_samples of shape [batch, channels, ", dims, "], but got ", shapeText(samples.shape()));
+  if (samples.dtype() != x.dtype())
+    fail(op, "(): Expect _random_samples to have the same dtype as input, but got ", dtypeName(samples.dtype()),
+         " for input of ", dtypeName(x.dtype()));
   std::int64_t lead = x.dim() - dims;
   Tensor planes = lead == 1 ? unsqueeze(x, 0) : x;
   std::int64_t batch = planes.size(0);

@@ -50,11 +50,17 @@ Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool al
     if (x.size(2 + d) <= 0 || size[d] <= 0)
       fail("Input and output sizes should be greater than 0, but got input ", shapeText(x.shape()), " and output size ",
            shapeText(size));
+  // Before lists of as many places as a dim gets are made.
+  std::int64_t bytes = x.size(0) * x.size(1) * static_cast<std::int64_t>(itemSize(x.dtype()));
+  for (const auto s : size)
+    if (__builtin_mul_overflow(bytes, s, &bytes))
+      fail("Storage size calculation overflowed with sizes=", shapeText(size), " for input ", shapeText(x.shape()));
   if (mode == "area")
     return n == 1 ? adaptive_avg_pool1d(x, size) : n == 2 ? adaptive_avg_pool2d(x, size) : adaptive_avg_pool3d(x, size);
   auto kind = static_cast<std::int64_t>(interpolationOf(mode, antialias));
   if (x.dtype() == DType::UInt8 && (mode == "linear" || mode == "trilinear"))
-    fail("interpolate not implemented for 'uint8' in mode '", mode, "': 'bilinear' and 'bicubic' take it");
+    fail<NotImplementedError>("interpolate not implemented for 'uint8' in mode '", mode,
+                              "': 'bilinear' and 'bicubic' take it");
   std::array<double, 3> ratios{ratio0, ratio1, ratio2};
   // Spatial dims begin at `first`.
   auto resized = [&](const Tensor& t, std::int64_t first) {
@@ -62,8 +68,10 @@ Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool al
     // left.
     const bool drops = kind <= static_cast<std::int64_t>(Interpolation::NearestExact) &&
                        numelOf(size) <= numelOf(DimsRef(x.shape()).subspan(2));
-    // Sums of half types are rounded behind the last dim.
-    Tensor y = n > 1 && kind > static_cast<std::int64_t>(Interpolation::NearestExact) ? widened(t) : t;
+    // Sums of half types are rounded behind the last dim; where elements are repeated those are sums of gradients.
+    const bool sums =
+        kind > static_cast<std::int64_t>(Interpolation::NearestExact) || (!drops && gradEnabled() && t.requiresGrad());
+    Tensor y = n > 1 && sums ? widened(t) : t;
     bool resampled = false;
     for (std::int64_t k = 0; k < n; ++k) {
       const std::int64_t d = drops ? k : n - 1 - k;
@@ -205,6 +213,12 @@ Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor) {
   std::int64_t channels = x.size(-3);
   Dims lead(x.shape().begin(), x.shape().end() - 3);
   auto batch = numelOf(lead);
+  if (formatOf(x) == MemoryFormat::ChannelsLast)
+    return laidOut(x, Dims{0, 2, 3, 1}, [&](const Tensor& t) {
+      const Tensor split = reshape(t, Dims{batch, h / factor, factor, w / factor, factor, channels});
+      return reshape(permute(split, Dims{0, 1, 3, 5, 2, 4}),
+                     Dims{batch, h / factor, w / factor, channels * factor * factor});
+    });
   Tensor y = permute(reshape(x, Dims{batch, channels, h / factor, factor, w / factor, factor}), Dims{0, 1, 3, 5, 2, 4});
   for (auto n : {channels * factor * factor, h / factor, w / factor}) lead.push_back(n);
   return reshape(y, lead);

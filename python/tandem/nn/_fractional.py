@@ -32,8 +32,18 @@ def _fractional_max_pool(dims: int) -> Callable[..., Any]:
             raise ValueError(f"fractional_max_pool{dims}d requires specifying either an output_size or an output_ratio")
         kernel = _each(kernel_size, dims)
         sizes = _each(output_size, dims)
+        for what, numbers in (("kernel_size", kernel), ("output_size", sizes)):
+            if len(numbers) != dims:
+                raise RuntimeError(
+                    f"fractional_max_pool{dims}d: {what} must either be a single Int or tuple of {dims} Ints, but got "
+                    f"{len(numbers)}"
+                )
         if output_size is None:
             ratios = _each(output_ratio, dims)
+            if len(ratios) != dims:
+                raise ValueError(
+                    f"fractional_max_pool{dims}d requires output_ratio to either be a single number or {dims} numbers"
+                )
             sizes = [int(n * r) for n, r in zip(input.shape[-dims:], ratios, strict=True)]
         if _random_samples is None:
             batch = 1 if input.dim() == dims + 1 else input.shape[0]

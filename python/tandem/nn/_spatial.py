@@ -88,7 +88,10 @@ def interpolate(
                 "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
                 f"dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}."
             )
-        sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors, strict=True)]
+        exact = [float(n) * f for n, f in zip(input.shape[2:], factors, strict=True)]
+        if not all(abs(n) < 2.0**63 for n in exact):
+            raise RuntimeError(f"interpolate: sizes {exact} from scale_factor cannot be converted to int64")
+        sizes = [math.floor(n) for n in exact]
         if recompute_scale_factor or mode == "area":
             factors = []
     if antialias and not (mode in ("bilinear", "bicubic") and input.dim() == 4):

@@ -153,6 +153,18 @@ def test_gradients_of_averages_whose_windows_meet_nowhere(mode, dtype):
             assert_same_bits(run_in(mode, gradient, x, g), tandem.tensor(want).to(dtype))
 
 
+def test_channels_stay_beside_each_other_where_pixels_are_taken_apart():
+    x = tandem.randn(2, 3, 4, 6)
+    y = x.contiguous(memory_format=tandem.channels_last)
+    pixels = F.pixel_unshuffle(y, 2)
+    assert pixels.is_contiguous(memory_format=tandem.channels_last)
+    assert_same_bits(pixels, F.pixel_unshuffle(x, 2))
+    assert_same_bits(F.pixel_shuffle(pixels, 2), x)
+    unpooled = F.max_unpool2d(*F.max_pool2d(y, 2, return_indices=True), 2)
+    assert unpooled.is_contiguous(memory_format=tandem.channels_last)
+    assert_same_bits(unpooled, F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2))
+
+
 def test_volumes_and_bytes_with_channels_beside_each_other():
     tandem.manual_seed(2)
     x = tandem.randn(2, 16, 4, 6, 9)
