@@ -9,25 +9,28 @@ from typing import Any
 from tandem import Tensor
 from tandem.nn.parameter import Buffer, Parameter, is_lazy
 
-__all__ = ["ObjectUnpickler", "pickled"]
+__all__ = ["pickled", "unpickled"]
 
 
-class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file)
-        self.tensors: list[Tensor] = []
+def _pickler(module: Any, file: io.BytesIO) -> Any:
+    """A pickler of the module, which leaves tensors to the list of its attribute `tensors`."""
 
-    def persistent_id(self, value: Any) -> int | None:
-        if type(value) not in (Tensor, Parameter, Buffer) or is_lazy(value):
-            return None
-        self.tensors.append(value)
-        return len(self.tensors) - 1
+    class Pickler(module.Pickler):
+        def persistent_id(self, value: Any) -> int | None:
+            if type(value) not in (Tensor, Parameter, Buffer) or is_lazy(value):
+                return None
+            self.tensors.append(value)
+            return len(self.tensors) - 1
+
+    made = Pickler(file)
+    made.tensors = []
+    return made
 
 
-def pickled(value: Any, path: str) -> tuple[bytes, list[Tensor]]:
-    """The pickle of an object, and the tensors that it names by their places in the list."""
+def pickled(value: Any, path: str, module: Any = None) -> tuple[bytes, list[Tensor]]:
+    """The pickle of an object, by `pickle` or a module like it, and the tensors that it names by their places."""
     file = io.BytesIO()
-    pickler = _Pickler(file)
+    pickler = _pickler(module or pickle, file)
     try:
         pickler.dump(value)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -38,12 +41,11 @@ def pickled(value: Any, path: str) -> tuple[bytes, list[Tensor]]:
     return file.getvalue(), pickler.tensors
 
 
-class ObjectUnpickler(pickle.Unpickler):
-    """Makes an object of a file that the caller trusts."""
+def unpickled(data: bytes, tensors: list[Tensor], module: Any = None) -> Any:
+    """The object of a pickle that the caller trusts, made by `pickle` or a module like it."""
 
-    def __init__(self, data: bytes, tensors: list[Tensor]) -> None:
-        super().__init__(io.BytesIO(data))
-        self.tensors = tensors
+    class Unpickler((module or pickle).Unpickler):  # type: ignore[misc]
+        def persistent_load(self, number: int) -> Tensor:
+            return tensors[number]
 
-    def persistent_load(self, number: int) -> Tensor:
-        return self.tensors[number]
+    return Unpickler(io.BytesIO(data)).load()

@@ -4,12 +4,15 @@ checksums.
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import pickle
 import warnings
 from collections import Counter, OrderedDict
 from typing import Any
+
+import tandem
 
 __all__ = [
     "add_safe_globals",
@@ -66,6 +69,24 @@ def safe_global(module: str, name: str) -> Any:
         if path == f"{module}.{name}":
             return found
     return None
+
+
+def tensor_class(module: str, name: str, where: str, trusted: bool) -> Any:
+    """The class of tensors that a file names: one that the program says is safe, or any of a file that is trusted."""
+    buffer = tandem.nn.Buffer
+    if (module, name) == (buffer.__module__, buffer.__qualname__):
+        return buffer
+    found = safe_global(module, name)
+    if found is None and not trusted:
+        raise pickle.UnpicklingError(
+            f"load: {where} holds a tensor of the class {module}.{name}. Weights only load failed: use "
+            "add_safe_globals with the class, or pass weights_only=False if you trust the file"
+        )
+    if found is None:
+        found = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    return found
 
 
 class SafeUnpickler(pickle._Unpickler):

@@ -3,9 +3,9 @@
 The file is: 8 bytes, the header's length (little endian) · the header, JSON that gives each member's dtype, shape and
 range of bytes · the bytes. `__metadata__` in the header holds under "tandem" the tree of dicts, lists, tuples, scalars,
 strings and None as JSON, in which a tensor is a member's name with strides, offset, whether it requires grad, its
-attributes and the name of its class (one on the device meta has no member). A member is a whole storage's used part,
-flat, so tensors that shared storage share it again after loading. Any reader of safetensors can open the file; a file
-without the tree loads as a flat dict.
+attributes and the name of its class (one on the device meta has no member), and a storage is a tensor of all of it. A
+member is a whole storage's used part, flat, so tensors that shared storage share it again after loading. Any reader of
+safetensors can open the file; a file without the tree loads as a flat dict.
 
 An object that is no plain value, and one of a class that derives from a plain one's, is a member of bytes, its
 pickle, in which a tensor is a number in a list of tensors. What is there twice, or within itself, is named by its
@@ -15,11 +15,9 @@ objects, or what they may name. Writing goes to a temporary file beside the targ
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import os
-import pickle
 import struct
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
@@ -30,7 +28,7 @@ import tandem
 from tandem import Tensor
 from tandem._file_bytes import FileBytes, memory_of
 from tandem._file_moves import Mover, default_restore_location, move_all
-from tandem._file_objects import ObjectUnpickler, pickled
+from tandem._file_objects import pickled, unpickled
 from tandem._file_options import (
     SafeUnpickler,
     add_safe_globals,
@@ -39,10 +37,12 @@ from tandem._file_options import (
     get_safe_globals,
     safe_globals,
     set_crc32_options,
+    tensor_class,
     trusted,
 )
 from tandem._files import replace_file
 from tandem._stand_in import lacking_class
+from tandem._storages import Storage, TypedStorage
 from tandem._torch_files import TorchFile, is_torch_file
 from tandem.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
@@ -85,7 +85,7 @@ _DTYPES = {code: name for name, code in _NAMES.items()}
 _MAPPINGS: dict[type, str] = {dict: "dict", OrderedDict: "ordered", Counter: "counter"}
 _MAPPING_TYPES = {name: kind for kind, name in _MAPPINGS.items()}
 # Nodes of what has an identity: in the order of the tree each has a number, by which "again" means the same object.
-_NUMBERED = {*_MAPPING_TYPES, *"list set bytearray uninitialized tensor array bytes_of object".split()}
+_NUMBERED = {*_MAPPING_TYPES, *"list set bytearray uninitialized tensor storage array bytes_of object".split()}
 
 
 def _dtype_name(dtype: tandem.dtype) -> str:
@@ -98,7 +98,8 @@ def _dtype_name(dtype: tandem.dtype) -> str:
 class _Writer:
     """Turns a tree into JSON, and its tensors into members: one a storage and dtype."""
 
-    def __init__(self) -> None:
+    def __init__(self, pickle_module: Any = None) -> None:
+        self.pickle_module = pickle_module
         self.groups: dict[tuple[Any, str], list[tuple[Tensor, dict[str, Any], str]]] = {}
         self.numbers: dict[int, int] = {}  # of what has an identity, by its id
         self.anchors: list[Any] = []  # the same objects
@@ -157,12 +158,14 @@ class _Writer:
             return {"uninitialized": [*names, value.requires_grad]}
         if isinstance(value, Tensor):
             return self._tensor(value, path)
+        if isinstance(value, Storage):
+            return {"storage": self._tensor(value._elements(), path)}
         if kind is np.ndarray and value.dtype.isnative and value.dtype.name in _NAMES:
             return {"array": self._tensor(tandem.from_numpy(np.ascontiguousarray(value)), path)}
         if kind is np.ndarray and value.dtype.kind in "biufcSU":
             raw = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8).copy()
             return {"bytes_of": [value.dtype.str, list(value.shape), self._tensor(tandem.from_numpy(raw), path)]}
-        data, tensors = pickled(value, path)
+        data, tensors = pickled(value, path, self.pickle_module)
         path = path or "object"
         held = tandem.frombuffer(bytearray(data), dtype=tandem.uint8)
         return {"object": [self._tensor(held, f"{path}.pickle"), self._items(tensors, path)]}
@@ -258,9 +261,10 @@ def save(
         obj: what to write; of a module or an optimizer best its `state_dict()`. An object of any other kind is written
             as a pickle, which `load` reads with `weights_only=False`, or where `add_safe_globals` has all it names.
         f: a path, which is written whole or not at all, or a file open for writing bytes.
-        pickle_module, pickle_protocol: accepted: they choose between forms of pickles, which the file is none of.
+        pickle_module: what pickles such objects, where that is not to be `pickle`: `dill` and its like.
+        pickle_protocol: accepted: it chooses between forms of pickles, which the file is none of.
 
-    TypeError, naming the place, for an object that has no pickle.
+    TypeError, naming the place, for an object that has no pickle; AttributeError where `f` is none of these.
 
     Example:
         >>> import tandem, tempfile, os
@@ -269,7 +273,9 @@ def save(
         >>> tandem.load(path)["epoch"]
         3
     """
-    writer = _Writer()
+    if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "write"):
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+    writer = _Writer(pickle_module)
     tree = writer.encode(obj, "")
     members = writer.members()
     dtypes = {record["member"]: key[1] for key, group in writer.groups.items() for _, record, _ in group}
@@ -289,13 +295,13 @@ def save(
     text += b" " * (-(8 + len(text)) % _ALIGNMENT)
     arrays = (members[name] for name in order)
     chunks: list[Any] = [struct.pack("<Q", len(text)), text, *(array.data for array in arrays if array.nbytes)]
-    if hasattr(f, "write"):
-        for chunk in chunks:
-            f.write(chunk)
-        if hasattr(f, "flush"):
-            f.flush()  # whoever reads the file by its name finds it whole
-    else:
+    if isinstance(f, (str, os.PathLike)):
         replace_file(f, lambda out: out.writelines(chunks))
+        return
+    for chunk in chunks:
+        f.write(chunk)
+    if hasattr(f, "flush"):
+        f.flush()  # whoever reads the file by its name finds it whole
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -308,9 +314,9 @@ class _ObjectError(Exception):
 class _Reader:
     """The members of one file's bytes, checked as they are asked for."""
 
-    def __init__(self, data: FileBytes, unpickle: bool, move: Mover) -> None:
+    def __init__(self, data: FileBytes, unpickle: bool, move: Mover, pickle_module: Any = None) -> None:
         self.where = data.where
-        self.unpickle = unpickle
+        self.unpickle, self.pickle_module = unpickle, pickle_module
         self.move = move
         if data.size < 8:
             raise self.error("the header's length", f"the file has only {data.size} bytes")
@@ -440,6 +446,8 @@ class _Reader:
             made = lazy[name](bool(requires_grad), tandem.device(device), self.decode({"dtype": dtype}))
         elif kind == "tensor":
             made = self._held({kind: value})
+        elif kind == "storage":
+            made = TypedStorage(self.move(self._held(value)))
         elif kind == "array":
             made = self._held(value).numpy()
         elif kind == "bytes_of":
@@ -467,9 +475,10 @@ class _Reader:
 
     def _unpickled(self, node: Any, tensors: list[Tensor]) -> Any:
         data = self._held(node).numpy().tobytes()
-        unpickler = ObjectUnpickler(data, tensors) if self.unpickle else SafeUnpickler(data, self.where, tensors)
         try:
-            return unpickler.load()
+            if self.unpickle:
+                return unpickled(data, tensors, self.pickle_module)
+            return SafeUnpickler(data, self.where, tensors).load()
         except (TypeError, ValueError, AttributeError, LookupError) as error:
             raise _ObjectError(error) from None  # the object's own: the tree is not to blame
 
@@ -495,22 +504,9 @@ class _Reader:
         return tensor
 
     def _class(self, name: Any) -> type:
-        """The class of tensors that a record names: one that the program says is safe, or any of a trusted file."""
         if not (isinstance(name, list) and len(name) == 2 and all(isinstance(part, str) for part in name)):
             raise self.error("the tree", f"bad class of a tensor {name!r}")
-        for known in (tandem.nn.Buffer, *get_safe_globals()):
-            if isinstance(known, type) and name == [known.__module__, known.__qualname__]:
-                found: Any = known
-                break
-        else:
-            if not self.unpickle:
-                raise pickle.UnpicklingError(
-                    f"load: {self.where} holds a tensor of the class {'.'.join(name)}. Weights only load failed: use "
-                    "add_safe_globals with the class, or pass weights_only=False if you trust the file"
-                )
-            found = importlib.import_module(name[0])
-            for part in name[1].split("."):
-                found = getattr(found, part)
+        found = tensor_class(name[0], name[1], self.where, self.unpickle)
         if not (isinstance(found, type) and issubclass(found, Tensor)):
             raise self.error("the tree", f"{'.'.join(name)} is no class of tensors")
         return found
@@ -561,15 +557,17 @@ def load(
     From a path or a binary file. Of PyTorch's files dicts, lists, numbers and dense tensors are read, and so the state
     of modules and optimizers; modules that were saved whole are not (NotImplementedError).
 
-    RuntimeError, naming the member, if the file is damaged. Loading executes nothing that is in the file, unless it is
-    asked to: UnpicklingError for a file with a pickled object in it, without `weights_only=False` or, of what it names,
-    `add_safe_globals`.
+    RuntimeError, naming the member, if the file is damaged, EOFError if there is nothing. Loading executes nothing that
+    is in the file, unless it is   asked to: UnpicklingError for a file with a pickled object in it, without
+    `weights_only=False` or, of what it names,   `add_safe_globals`.
 
     Args:
         f: a path, or a file open for reading bytes.
         map_location: where tensors go: a device, a dict from devices of the file to devices, or a function of a tensor,
             which is on the CPU, and its device's name in the file that returns a tensor (None leaves it). Tensors go
             back to the GPU that they were saved from unless it says otherwise.
+        pickle_module: what reads pickled objects in place of `pickle`, of a file that is trusted: with it,
+            `weights_only` is False where it is not given, and not to be True.
         weights_only: False reads pickled objects, too, which may run any code: only of files that you trust. Where it
             is not given, the environment's `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1` says the same.
         mmap: True maps a file that is named by its path into memory instead of reading it: what is never looked at is
@@ -584,12 +582,18 @@ def load(
         >>> tandem.load(file, map_location="cpu", weights_only=True)
         {'w': tensor([1., 1.])}
     """
-    anything = trusted(weights_only)
+    if not hasattr(f, "read") and not isinstance(f, (str, os.PathLike)):
+        raise AttributeError(f"'{type(f).__name__}' object has no attribute 'read': a path or a binary file is read")
+    if pickle_module is not None and weights_only:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    anything = trusted(False if weights_only is None and pickle_module is not None else weights_only)
     places: dict[int, tuple[Tensor, str]] = {}
     move = Mover(places, map_location)
     with FileBytes(f, bool(mmap)) as data:
+        if data.size == 0:
+            raise EOFError(f"load: {data.where} is empty, or was read to its end")
         if is_torch_file(data.read(0, 32)):
             value = TorchFile(data, anything, places).read()
         else:
-            value = _Reader(data, anything, move).read()
+            value = _Reader(data, anything, move, pickle_module).read()
     return value if map_location is None and not places else move_all(value, move)

@@ -168,7 +168,7 @@ def without(name):
         (edit("bad", shape=[-4]), "member 'bad': bad shape"),
         (edit("bad", data_offsets=[9, 3]), "member 'bad': bad range of bytes"),
         (without("bad"), "member 'bad': missing in the header"),
-        (lambda h, b: b"", "the header's length: the file has only 0 bytes"),
+        (lambda h, b: b"123", "the header's length: the file has only 3 bytes"),
         (lambda h, b: struct.pack("<Q", 2**60), "the header: .* bytes announced"),
         (lambda h, b: struct.pack("<Q", 4) + b"{{{{", "the header: not readable as JSON"),
         (lambda h, b: ({**h, "__metadata__": {"tandem": "["}}, b), "the tree: not readable as JSON"),
@@ -398,3 +398,59 @@ def test_options_of_checksums():
     tandem.serialization.set_crc32_options(False)
     assert not tandem.serialization.get_crc32_options() and round_trip(tandem.ones(1)).item() == 1
     tandem.serialization.set_crc32_options(True)
+
+
+def test_storages_are_saved_with_the_tensors_that_they_are_of():
+    x = tandem.arange(6.0).reshape(2, 3)
+    tensor, part, storage = round_trip([x, x[1], x.storage()])
+    assert type(storage) is tandem.TypedStorage and storage.dtype is tandem.float32
+    assert storage.tolist() == x.flatten().tolist()
+    storage[3] = 10.0
+    assert tensor[1, 0] == part[0] == 10
+    assert round_trip(x[1].storage()).tolist() == x.flatten().tolist()
+    assert round_trip({"s": tandem.UntypedStorage([1, 2])})["s"].tolist() == [1, 2]
+    assert len(round_trip(tandem.empty(0).storage())) == 0
+
+
+def test_objects_are_pickled_by_the_module_that_is_given():
+    class Text(pickle.Pickler):
+        def reducer_override(self, value):
+            return (complex, (value.number, 0)) if isinstance(value, Local) else NotImplemented
+
+    class Local:
+        number = 3
+
+    class Loud(pickle.Unpickler):
+        def load(self):
+            return "loaded", super().load()
+
+    class Module:
+        Pickler, Unpickler = Text, Loud
+
+    stream = io.BytesIO()
+    tandem.save([Local()], stream, pickle_module=Module)
+    stream.seek(0)
+    assert tandem.load(stream, pickle_module=Module) == [("loaded", 3 + 0j)]
+    stream.seek(0)
+    with pytest.raises(RuntimeError, match="pickle_module"):
+        tandem.load(stream, pickle_module=Module, weights_only=True)
+
+
+def test_streams_are_read_until_they_end():
+    stream = io.BytesIO()
+    for number in range(3):
+        tandem.save(number, stream)
+    stream.seek(0)
+    found = []
+    with pytest.raises(EOFError):
+        while True:
+            found.append(tandem.load(stream))
+    assert found == [0, 1, 2]
+
+
+@pytest.mark.parametrize("f", [3, None, b"data"])
+def test_what_is_no_file_has_no_attribute_of_one(f):
+    with pytest.raises(AttributeError, match="read"):
+        tandem.load(f)
+    with pytest.raises(AttributeError, match="write"):
+        tandem.save(1, f)
