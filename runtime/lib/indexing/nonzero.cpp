@@ -18,17 +18,19 @@ namespace {
 constexpr std::int64_t kPiece = 16 * 1024;
 constexpr std::int64_t kVector = 32;  // bytes of one
 
-/// How many of `n` bytes, which are 0 or 1, are 1.
+/// How many of `n` bytes are not 0: those of bools are 0 or 1, unless they were written as bytes (`bytes.view(bool)`).
 std::int64_t countOnes(const std::uint8_t* bytes, std::int64_t n) {
+  const __m256i one = _mm256_set1_epi8(1);
   __m256i sums = _mm256_setzero_si256();
   std::int64_t i = 0;
-  for (; i + kVector <= n; i += kVector)
-    sums = _mm256_add_epi64(
-        sums, _mm256_sad_epu8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + i)), _mm256_setzero_si256()));
+  for (; i + kVector <= n; i += kVector) {
+    const __m256i values = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + i));
+    sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_min_epu8(values, one), _mm256_setzero_si256()));
+  }
   std::array<std::int64_t, 4> each{};
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(each.data()), sums);
   std::int64_t count = each[0] + each[1] + each[2] + each[3];
-  for (; i < n; ++i) count += bytes[i];
+  for (; i < n; ++i) count += bytes[i] != 0 ? 1 : 0;
   return count;
 }
 
@@ -44,7 +46,7 @@ std::vector<std::int64_t> countPieces(const ArrayView& x) {
       count = countOnes(data + p * kPiece, length);
     } else {
       Walker<1> at(x.shape, {x.strides}, p * kPiece);
-      for (std::int64_t i = 0; i < length; ++i, at.next()) count += data[at.offset[0]];
+      for (std::int64_t i = 0; i < length; ++i, at.next()) count += data[at.offset[0]] != 0 ? 1 : 0;
     }
     counts[static_cast<std::size_t>(p)] = count;
   });
@@ -60,16 +62,15 @@ constexpr auto kPlaces = [] {
   return all;
 }();
 
-/// The places of ones among the bytes [i, size), which are 0 or 1, a vector of them at a time, until `to` is `end`.
+/// The places among the bytes [i, size) of those that are not 0, a vector of them at a time, until `to` is `end`.
 /// Returns where it stopped.
 std::int64_t placesOfOnes(const std::uint8_t* line, std::int64_t i, std::int64_t size, std::int64_t*& to,
                           const std::int64_t* end) {
   constexpr int kFew = 6;     // of so many each is sought by itself,
   constexpr int kBeyond = 8;  // and of others so many places behind the last one may be written
   for (; i + kVector <= size && to != end; i += kVector) {
-    // A 1 becomes the sign of its byte.
     const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line + i));
-    auto ones = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_slli_epi16(bytes, 7)));
+    auto ones = ~static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_setzero_si256())));
     if (ones == 0) continue;
     const int count = std::popcount(ones);
     if (count == kVector) {
@@ -120,10 +121,10 @@ void nonzero_rows(const LibraryCall& call) {
       const auto* line = x.as<std::uint8_t>() + at.offset[0];
       std::int64_t* first = row;
       if (rank == 1 && stride == 1) i = placesOfOnes(line, i, size, row, end);
-      // Every place is written, and kept where the element is 1: there is nothing to guess wrong.
+      // Every place is written, and kept where the element is not 0: there is nothing to guess wrong.
       for (; i < size && row != end; ++i) {
         row[step - 1] = i;
-        row += line[i * stride] * step;
+        row += line[i * stride] != 0 ? step : 0;
       }
       for (std::size_t d = 0; d + 1 < rank; ++d)
         for (std::int64_t* r = first; r != row; r += step) r[d] = at.index()[d];

@@ -29,11 +29,19 @@ KeyOf<T> ascendingKey(T x) {
 
 template <class T>
 void writeKeys(const void* from, std::int64_t step, std::int64_t count, KeyOf<T> turned, KeyOf<T>* to) {
-  const T* x = static_cast<const T*>(from);
+  // Any byte but 0 is true: bools may have been written as bytes.
+  constexpr bool kTruth = std::is_same_v<T, bool>;
+  const auto* x = static_cast<const std::conditional_t<kTruth, std::uint8_t, T>*>(from);
+  auto key = [&](std::int64_t at) {
+    if constexpr (kTruth)
+      return ascendingKey<bool>(x[at] != 0);
+    else
+      return ascendingKey<T>(x[at]);
+  };
   if (step == 1)
-    for (std::int64_t r = 0; r < count; ++r) to[r] = ascendingKey(x[r]) ^ turned;
+    for (std::int64_t r = 0; r < count; ++r) to[r] = key(r) ^ turned;
   else
-    for (std::int64_t r = 0; r < count; ++r) to[r] = ascendingKey(x[r * step]) ^ turned;
+    for (std::int64_t r = 0; r < count; ++r) to[r] = key(r * step) ^ turned;
 }
 
 }  // namespace

@@ -430,7 +430,13 @@ void extremes(const LibraryCall& call, bool greatest) {
   withType(out.dtype, [&](auto tag) {
     using Stored = typename decltype(tag)::Type;
     using T = std::conditional_t<std::is_same_v<Stored, bool>, std::uint8_t, Stored>;
-    if constexpr (std::is_integral_v<T> && sizeof(T) < 4)
+    if constexpr (std::is_same_v<Stored, bool>) {
+      // Any byte but 0 is true: bools may have been written as bytes.
+      Scratch<std::uint8_t> truths(out.numel());
+      std::transform(x.as<T>(), x.as<T>() + out.numel(), truths.data(), [](T v) { return static_cast<T>(v != 0); });
+      inLongerIntegers(truths.data(), out.as<T>(), out.numel(),
+                       [&](std::int32_t* wide) { scanExtremes(wide, wide, indices, split, greatest); });
+    } else if constexpr (std::is_integral_v<T> && sizeof(T) < 4)
       inLongerIntegers(x.as<T>(), out.as<T>(), out.numel(),
                        [&](std::int32_t* wide) { scanExtremes(wide, wide, indices, split, greatest); });
     else

@@ -309,3 +309,17 @@ def test_the_gradient_of_atan2_where_squares_leave_the_range(mode):
     wrt_y, wrt_x, second = run_in(mode, run, y, x)
     assert wrt_y.tolist() == [0.0] * 5 + [0.16] and wrt_x.tolist() == [0.0] * 5 + [-0.12]
     assert second.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("shape", [(100,), (7, 9)])
+def test_any_byte_but_zero_is_true(shape):
+    bytes_ = (tandem.arange(63 if len(shape) > 1 else 100, dtype=tandem.uint8) * 7 % 4 * 85).reshape(shape)
+    odd, good = bytes_.view(tandem.bool), bytes_ != 0
+    for f in (tandem.nonzero, tandem.unique, tandem.argmax, tandem.argmin, tandem.argsort):
+        assert tandem.equal(f(odd), f(good))
+    for f in (tandem.sort, tandem.cummax, tandem.cummin, tandem.max, tandem.min, tandem.mode):
+        for found, wanted in zip(f(odd, dim=0), f(good, dim=0), strict=True):
+            assert tandem.equal(found, wanted)
+    x = tandem.arange(bytes_.numel()).reshape(shape)
+    assert tandem.equal(x[odd], x[good])
+    assert tandem.equal(x.T[odd.T], x.T[good.T])
