@@ -161,7 +161,7 @@ def _differentiable(op: CustomOpDef) -> type[Function]:
             output = op._function(*args, **kwargs)  # type: ignore[misc]
             if op._setup is not None:
                 given = {"keyword_only_inputs": kwargs} if kwargs else {}
-                op._setup(ctx, args, output, **given)
+                op._setup(ctx=ctx, inputs=args, output=output, **given)
             ctx._lists = _lists
             _lists.gave_list = isinstance(output, list)
             return tuple(output) if _lists.gave_list else output

@@ -77,3 +77,17 @@ def test_lists_of_tensors_have_derivatives():
     assert [g.item() for g in grads] == [4, 40, 11]
     (alone,) = tandem.autograd.grad(sum(scaled_parts([a.detach(), b], 4.0, shift.detach())), [b])
     assert alone.item() == 4
+
+
+def test_the_context_is_set_up_by_names():
+    @tandem.library.custom_op("tests::times_by_name", mutates_args=())
+    def times(x: tandem.Tensor, *, factor: float) -> tandem.Tensor:
+        return x * factor
+
+    def setup(ctx, inputs, keyword_only_inputs, output):
+        ctx.factor = keyword_only_inputs["factor"]
+
+    times.register_autograd(lambda ctx, g: g * ctx.factor, setup_context=setup)
+    x = tandem.ones(2, requires_grad=True)
+    times(x, factor=3.0).sum().backward()
+    assert x.grad.tolist() == [3, 3]
