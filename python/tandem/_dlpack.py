@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from tandem import _C
+from tandem._functions import _need_tensor
 
 Tensor = _C.Tensor
 _DL_CPU, _DL_CUDA, _DL_CUDA_HOST = 1, 2, 3
@@ -210,7 +211,7 @@ def tensor_to_dlpack(tensor: Tensor) -> Any:
     >>> type(capsule).__name__
     'PyCapsule'
     """
-    return tensor.__dlpack__()
+    return _need_tensor("to_dlpack", tensor, "tensor").__dlpack__()
 
 
 tensor_to_dlpack.__name__ = tensor_to_dlpack.__qualname__ = "to_dlpack"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tandem import _C
+from tandem._functions import _need_tensor
 
 __all__ = ["fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"]
 
@@ -43,6 +44,7 @@ def fake_quantize_per_tensor_affine(
     >>> tandem.fake_quantize_per_tensor_affine(tandem.tensor([-3.0, 0.2, 0.4]), 0.25, 0, -8, 7)
     tensor([-2.0000,  0.2500,  0.5000])
     """
+    _need_tensor("fake_quantize_per_tensor_affine", input)
     op = "fake_quantize_per_tensor_affine"
     whole = isinstance(zero_point, int)
     if whole and not quant_min <= zero_point <= quant_max and quant_min <= quant_max:
@@ -66,6 +68,9 @@ def fake_quantize_per_channel_affine(
     tensor([[0.2500, 0.5000],
             [0.0000, 0.0000]])
     """
+    _need_tensor("fake_quantize_per_channel_affine", input)
+    _need_tensor("fake_quantize_per_channel_affine", scale, "scale", 2)
+    _need_tensor("fake_quantize_per_channel_affine", zero_point, "zero_point", 3)
     op = "fake_quantize_per_channel_affine"
     if scale.dtype not in (_C.float32, _C.bfloat16):
         raise RuntimeError(f"{op}: scale must be float32 or bfloat16, got {scale.dtype}")

@@ -177,6 +177,8 @@ def _written(name: str) -> Callable[..., Any]:
 def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: _C.dtype | None = None) -> tuple[Tensor, ...]:
     """`Tensor.norm` of order `ord` of every tensor of a list."""
     _need_tensors("_foreach_norm", 0, self)
+    if not isinstance(ord, (int, float)):
+        raise TypeError(f"_foreach_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
     return tuple(t.norm(ord, dtype=dtype) for t in self)
 
 

@@ -289,7 +289,7 @@ def real(input: Tensor) -> Tensor:
 def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix of int8 or uint8 with one of int8, in int32."""
     for name, matrix, dtypes in (("self", input, (_C.int8, _C.uint8)), ("mat2", mat2, (_C.int8,))):
-        if matrix.dim() != 2:
+        if _need_tensor("_int_mm", matrix, name, 1 + (matrix is mat2)).dim() != 2:
             raise RuntimeError(f"_int_mm: Expected {name} to be of dimension 2 but got {matrix.dim()}")
         if matrix.dtype not in dtypes:
             raise RuntimeError(

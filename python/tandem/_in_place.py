@@ -4,6 +4,7 @@ say something about it; and activations that write into it."""
 from typing import Any
 
 from tandem import _C
+from tandem._functions import _need_tensor
 
 _Tensor = _C.Tensor
 
@@ -91,6 +92,7 @@ def conj_physical(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     >>> tandem.conj_physical(tandem.tensor([1.0, -2.0]), out=tandem.empty(2))
     tensor([ 1., -2.])
     """
+    _need_tensor("conj_physical", input)
     return input.conj_physical() if out is None else _C.alias_copy(input, out=out)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tandem import _C
+from tandem._functions import _need_tensor
 
 __all__ = [
     "affine_grid_generator",
@@ -169,6 +170,7 @@ def native_group_norm(
     >>> tandem.native_group_norm(x, None, None, 1, 2, 1, 1, 0.0)[1:]
     (tensor([[2.]]), tensor([[1.]]))
     """
+    _need_tensor("native_group_norm", input)
     if input.numel() != N * C * HxW or list(input.shape[:2]) != [N, C]:
         raise RuntimeError(
             f"native_group_norm: expected an input of N={N}, C={C} and {HxW} values a channel, but got "
@@ -186,6 +188,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     tensor([[5.],
             [1.]])
     """
+    _need_tensor("norm_except_dim", v, "v")
     if dim == -1:
         return v.norm(pow)
     if not 0 <= dim < v.dim():
@@ -209,6 +212,8 @@ def embedding(
     >>> tandem.embedding(tandem.tensor([[0.0, 1.0], [2.0, 3.0]]), tandem.tensor([1]))
     tensor([[2., 3.]])
     """
+    _need_tensor("embedding", weight, "weight")
+    _need_tensor("embedding", indices, "indices", 2)
     if weight.dim() != 2:
         raise RuntimeError("'weight' must be 2-D")
     padding = padding_idx if 0 <= padding_idx < weight.shape[0] else None
@@ -311,6 +316,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     >>> tandem.bilinear(a, b, tandem.eye(2).reshape(1, 2, 2))
     tensor([11.])
     """
+    _need_tensor("bilinear", input1, "input1")
+    _need_tensor("bilinear", input2, "input2", 2)
+    _need_tensor("bilinear", weight, "weight", 3)
     import tandem
 
     return tandem.nn.functional.bilinear(input1, input2, weight, bias)
@@ -342,6 +350,8 @@ def convolution(
     >>> tandem.convolution(x, w, None, [1], [0], [1], False, [0], 1)
     tensor([[[-1., -2.]]])
     """
+    _need_tensor("convolution", input)
+    _need_tensor("convolution", weight, "weight", 2)
     dims = weight.dim() - 2
     if not 1 <= dims <= 3 or input.dim() != weight.dim():
         raise RuntimeError(
@@ -414,7 +424,7 @@ def grid_sampler(
 
 
 def _grid_sampler_of(dims: int, name: str, args: tuple[Any, ...]) -> Tensor:
-    if args[0].dim() != dims + 2:
+    if _need_tensor(name, args[0]).dim() != dims + 2:
         raise RuntimeError(f"{name}: expected input to have {dims + 2} dims, but got shape {list(args[0].shape)}")
     return grid_sampler(*args)
 

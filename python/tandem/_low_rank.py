@@ -8,6 +8,7 @@ from typing import Any
 
 from tandem import _C
 from tandem._dtypes import finfo
+from tandem._functions import _need_tensor
 
 __all__ = ["lobpcg", "ormqr", "pca_lowrank", "svd_lowrank"]
 
@@ -292,6 +293,9 @@ def ormqr(
     tensor([[-5.],
             [ 0.]])
     """
+    _need_tensor("ormqr", input)
+    _need_tensor("ormqr", tau, "tau", 2)
+    _need_tensor("ormqr", other, "other", 3)
     for name, t, dims in (("input", input, 2), ("other", other, 2), ("tau", tau, 1)):
         if t.dim() < dims:
             raise RuntimeError(f"torch.ormqr: {name} must have at least {dims} dimension{'s' if dims > 1 else ''}.")

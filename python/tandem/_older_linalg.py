@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tandem import _C
+from tandem._functions import _need_tensor
 
 __all__ = ["lu", "lu_solve", "lu_unpack", "triangular_solve"]
 
@@ -49,6 +50,8 @@ def triangular_solve(
     tensor([[2.],
             [1.]])
     """
+    _need_tensor("triangular_solve", b, "b")
+    _need_tensor("triangular_solve", A, "A", 2)
     _deprecated("triangular_solve", "solve_triangular")
     for matrix, name in ((b, "b"), (A, "A")):
         if matrix.dim() < 2:
@@ -124,6 +127,8 @@ def lu_unpack(
     tensor([[1., 5.],
             [2., 4.]])
     """
+    _need_tensor("lu_unpack", LU_data, "LU_data")
+    _need_tensor("lu_unpack", LU_pivots, "LU_pivots", 2)
     if LU_pivots.dtype is not _C.int32:
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "

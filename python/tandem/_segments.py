@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tandem import _C
+from tandem._functions import _need_tensor
 
 __all__ = ["_segment_reduce", "segment_reduce"]
 
@@ -52,6 +53,10 @@ def segment_reduce(
     >>> tandem.segment_reduce(tandem.tensor([1.0, 2.0, 3.0]), "max", offsets=tandem.tensor([0, 2, 3]))
     tensor([2., 3.])
     """
+    _need_tensor("segment_reduce", data, "data")
+    if not isinstance(reduce, str):
+        kind = type(reduce).__name__
+        raise TypeError(f"segment_reduce(): argument 'reduce' (position 2) must be str, not {kind}")
     if reduce not in _KINDS:
         raise RuntimeError(f"segment_reduce(): reduce must be one of sum, mean, max, min or prod, but got {reduce}")
     if indices is not None:

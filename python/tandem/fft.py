@@ -7,6 +7,7 @@ from typing import Any
 
 import tandem
 from tandem import Tensor
+from tandem._functions import _need_tensor
 from tandem._stand_in import lacking_functions
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
@@ -65,6 +66,7 @@ def rfftfreq(
 
 
 def _rolled(input: Tensor, dim: int | Sequence[int] | None, forward: bool) -> Tensor:
+    _need_tensor("fft.fftshift" if forward else "fft.ifftshift", input)
     dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     shifts = [input.size(d) // 2 if forward else (input.size(d) + 1) // 2 for d in dims]
     return input.roll(shifts, dims) if dims else input.clone()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tandem import _C
+from tandem._functions import _need_tensor
 
 if TYPE_CHECKING:
     from tandem._C._linalg import *  # noqa: F403
@@ -29,6 +30,7 @@ def vander(x: _C.Tensor, *, N: int | None = None) -> _C.Tensor:
     tensor([[1., 2., 4.],
             [1., 3., 9.]])
     """
+    _need_tensor("linalg.vander", x, "x")
     if x.dtype is _C.bool:
         raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
     x = _C.atleast_1d(x)

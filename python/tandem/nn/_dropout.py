@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tandem
 from tandem import Tensor
+from tandem._functions import _need_tensor
 
 __all__ = [
     "alpha_dropout",
@@ -165,6 +166,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
         >>> abs(x.mean().item()) < 0.05, abs(x.std().item() - 1) < 0.05
         (True, True)
     """
+    _need_tensor("alpha_dropout", input)
     return _alpha(input, list(input.shape), p, training, inplace)
 
 
@@ -177,4 +179,5 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
         >>> x.amax(2).equal(x.amin(2))
         True
     """
+    _need_tensor("feature_alpha_dropout", input)
     return _alpha(input, _shared_shape(input), p, training, inplace)

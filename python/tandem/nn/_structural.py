@@ -6,6 +6,7 @@ import functools
 
 import tandem
 from tandem import Tensor
+from tandem._functions import _need_tensor
 
 __all__ = [
     "bilinear",
@@ -24,6 +25,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         >>> tandem.nn.functional.bilinear(a, b, tandem.eye(2).reshape(1, 2, 2))
         tensor([11.])
     """
+    _need_tensor("bilinear", input1, "input1")
+    _need_tensor("bilinear", input2, "input2", 2)
+    _need_tensor("bilinear", weight, "weight", 3)
     outs, first, second = weight.shape
     if input1.shape[-1] != first or input2.shape[-1] != second:
         raise RuntimeError(

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, TypeVar, overload
 
 import tandem
 from tandem import Tensor
+from tandem._functions import _need_tensor
 from tandem.nn.common_types import _maybe_indices_t, _size_any_opt_t, _size_any_t
 
 __all__ = [
@@ -153,6 +154,7 @@ max_pool1d, max_pool2d, max_pool3d = _max_pool(1), _max_pool(2), _max_pool(3)
 
 def _kept_sizes(name: str, input: Tensor, output_size: _size_any_opt_t, dims: int) -> list[int]:
     """`output_size` of the pool `name` as a list, with the input's own size for None."""
+    _need_tensor(name, input)
     several = isinstance(output_size, (tuple, list))
     wanted = list(output_size) if isinstance(output_size, (tuple, list)) else [output_size] * dims
     if not several and dims > input.dim():

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec
 
 import tandem
 from tandem import Tensor
+from tandem._functions import _need_tensor
 from tandem.nn import _reduction as _Reduction  # noqa: F401, N812
 from tandem.nn._dropout import *  # noqa: F403
 from tandem.nn._fractional import *  # noqa: F403
@@ -308,6 +309,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
         >>> tandem.nn.functional.gumbel_softmax(tandem.tensor([0.0, 99.0]), hard=True)
         tensor([0., 1.])
     """
+    _need_tensor("gumbel_softmax", logits, "logits")
     if eps != 1e-10:
         tandem._C._warn("`eps` parameter is deprecated and has no effect.", 2)
     uniform = tandem.rand(list(logits.shape), dtype=logits.dtype, device=logits.device)

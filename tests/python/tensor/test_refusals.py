@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import zlib
+from inspect import signature
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -447,3 +450,39 @@ def test_functions_refuse_what_is_no_tensor():
         for wrong in ("a", None, 1.5, [1.0, 2.0]):
             with pytest.raises(TypeError):
                 getattr(tandem, function)(wrong, *rest.get(function, [*sizes, *bins]))
+
+
+def test_no_function_written_in_python_reads_an_attribute_of_what_is_no_tensor():
+    # tensordot and the low-rank functions are Python in PyTorch too, where that is an AttributeError.
+    left = ("_", "tensordot", "lobpcg", "pca_lowrank", "svd_lowrank")
+    functions = [getattr(m, n) for m in (tandem, tandem.fft, tandem.linalg, tandem.special) for n in dir(m)]
+    functions = [
+        f for f in functions if isinstance(f, FunctionType) and f.__name__[0] != "_" and f.__name__ not in left
+    ]
+    functions += [F.adaptive_avg_pool1d, F.adaptive_max_pool1d, F.adaptive_avg_pool2d, F.adaptive_max_pool3d]
+    functions += [F.alpha_dropout, F.feature_alpha_dropout, F.gumbel_softmax, F.bilinear, tandem._int_mm]
+    tried = 0
+    for function in functions:
+        parameters = list(signature(function).parameters.values())
+        if not parameters or parameters[0].annotation not in ("Tensor", "_C.Tensor", tandem.Tensor):
+            continue
+        tried += 1
+        needed = [p for p in parameters[1:] if p.default is p.empty]
+        by_name = [p.name for p in needed if p.kind is p.KEYWORD_ONLY]
+        for wrong, rest in itertools.product(("x", None, 1.5, [1.0]), (tandem.ones(2, 2), 2, "sum")):
+            with contextlib.suppress(TypeError, ValueError, RuntimeError, IndexError, NotImplementedError):
+                function(wrong, *[rest] * (len(needed) - len(by_name)), **dict.fromkeys(by_name, rest))
+    assert tried > 50
+    for wrong in ("x", None, 1.5, [1.0]):
+        with pytest.raises(TypeError, match="must be Tensor"):
+            tandem.lu_unpack(wrong, tandem.ones(2))
+        with pytest.raises(TypeError, match="must be Tensor"):
+            tandem.fft.fftshift(wrong)
+
+
+def test_kinds_that_are_of_no_fitting_type():
+    with pytest.raises(TypeError):
+        tandem.segment_reduce(tandem.ones(2), None, lengths=tandem.tensor([2]))
+    for order in (None, "x"):
+        with pytest.raises(TypeError):
+            tandem._foreach_norm([tandem.ones(2)], order)
