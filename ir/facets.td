@@ -92,6 +92,8 @@ class Op<string n, string k, string p> {
   bit keepsOutShape = 0;
   // An `out=` says the dtype to compute in, as `dtype` would.
   bit outSaysDType = 0;
+  // In Python the tensors of the last list may be given one by one, or none of them; else they are one list or tuple.
+  bit oneByOne = 0;
 
   // Pointwise, Random, Creation: one dag a result.
   list<dag> body = [];

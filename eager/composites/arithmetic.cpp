@@ -162,8 +162,11 @@ Tensor variance(const char* op, const Tensor& x, const std::optional<Dims>& dim,
     fail("std and var only support floating point and complex dtypes, got ", dtypeName(x.dtype()));
   Dims dims = reductionDims(x, dim);
   const std::int64_t count = countOver(x, dims);
-  double n = static_cast<double>(count) - (correction ? correction->asDouble() : 1.0);
-  if (n <= 0)
+  const double taken = correction ? correction->asDouble() : 1.0;
+  double n = static_cast<double>(count) - taken;
+  // A result without elements is of no numbers, however many each of them would be of.
+  const bool empty = x.numel() == 0 && count != 0;
+  if ((empty ? -taken : n) <= 0)
     warn(strcat(op,
                 "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
                 "numel divided by output numel)."));
@@ -174,6 +177,9 @@ Tensor variance(const char* op, const Tensor& x, const std::optional<Dims>& dim,
   // Of nothing there is no variance, whatever the correction.
   Tensor v = div(total, count == 0 ? 0.0 : std::max(n, 0.0));
   return toDType(rooted ? root(v) : v, x.dtype());
+}
+void needFloatingPair(const char* op, const Tensor& x) {
+  if (!isFloating(x.dtype())) fail(op, " only support floating point and complex dtypes");
 }
 }  // namespace
 
@@ -189,6 +195,30 @@ Tensor std(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar
 }
 Tensor std_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
   return std(x, dim, Scalar(unbiased ? 1 : 0), keepdim);
+}
+std::array<Tensor, 2> var_mean(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction,
+                               bool keepdim) {
+  needFloatingPair("var_mean", x);
+  FusedScope fused(fusedElements(x, dim));
+  return {variance("var_mean", x, dim, correction, keepdim), mean(x, dim, keepdim)};
+}
+std::array<Tensor, 2> var_mean_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return var_mean(x, dim, Scalar(unbiased ? 1 : 0), keepdim);
+}
+std::array<Tensor, 2> var_mean_flag(const Tensor& x, bool unbiased) {
+  return var_mean(x, {}, Scalar(unbiased ? 1 : 0), false);
+}
+std::array<Tensor, 2> std_mean(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction,
+                               bool keepdim) {
+  needFloatingPair("std_mean", x);
+  FusedScope fused(fusedElements(x, dim));
+  return {variance("std_mean", x, dim, correction, keepdim, true), mean(x, dim, keepdim)};
+}
+std::array<Tensor, 2> std_mean_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return std_mean(x, dim, Scalar(unbiased ? 1 : 0), keepdim);
+}
+std::array<Tensor, 2> std_mean_flag(const Tensor& x, bool unbiased) {
+  return std_mean(x, {}, Scalar(unbiased ? 1 : 0), false);
 }
 
 Tensor logsumexp(const Tensor& x, const std::optional<Dims>& dim, bool keepdim) {

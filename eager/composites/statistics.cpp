@@ -19,10 +19,6 @@ namespace {
 
 using Pair = std::array<Tensor, 2>;
 
-void needFloatingPair(const char* op, const Tensor& x) {
-  if (!isFloating(x.dtype())) fail(op, " only support floating point and complex dtypes");
-}
-
 /// The middle elements of a vector. Ties share the gradient, as `amax` of those that are equal to it.
 Tensor medianOf(const Tensor& x, bool ignoreNan) {
   Tensor flat = reshape(x, Dims{-1});
@@ -127,24 +123,6 @@ void needNumbers(const char* op, const Tensor& y) {
 
 }  // namespace
 
-Pair var_mean(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
-  needFloatingPair("var_mean", x);
-  FusedScope fused(fusedElements(x, dim));
-  return {var(x, dim, correction, keepdim), mean(x, dim, keepdim)};
-}
-Pair var_mean_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
-  return var_mean(x, dim, Scalar(unbiased ? 1 : 0), keepdim);
-}
-Pair var_mean_flag(const Tensor& x, bool unbiased) { return var_mean(x, {}, Scalar(unbiased ? 1 : 0), false); }
-Pair std_mean(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
-  needFloatingPair("std_mean", x);
-  FusedScope fused(fusedElements(x, dim));
-  return {ops::std(x, dim, correction, keepdim), mean(x, dim, keepdim)};
-}
-Pair std_mean_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
-  return std_mean(x, dim, Scalar(unbiased ? 1 : 0), keepdim);
-}
-Pair std_mean_flag(const Tensor& x, bool unbiased) { return std_mean(x, {}, Scalar(unbiased ? 1 : 0), false); }
 Tensor std_flag(const Tensor& x, bool unbiased) { return ops::std(x, {}, Scalar(unbiased ? 1 : 0), false); }
 
 Pair aminmax(const Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {

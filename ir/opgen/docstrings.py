@@ -32,8 +32,7 @@ def varargs(op: Op, form: str) -> Param | None:
     where nothing but the tensor comes before it. As one list or tuple it is taken too."""
     last = op.positional[-1] if op.positional else None
     first = len(op.positional) == (2 if form == "method" else 1)
-    lists = ("Tensor[]", "int[]") if first else ("Tensor[]",)
-    return last if last and last.default is None and last.type in lists else None
+    return last if last and last.default is None and (op.oneByOne or (first and last.type == "int[]")) else None
 
 
 def text_signature(records: Records, members: list[Op], form: str, inplace: bool = False) -> str:

@@ -31,9 +31,10 @@ def getter(i: int, p: Param) -> str:
     return f"a.{p.facts.getter}({args})" + (".value()" if p.type == "dtype" else "")
 
 
-def spec(p: Param) -> str:
-    optional = p.default is not None or p.type.endswith("?")
-    return f'{{"{p.name}", ParamType::{p.taken.spec}, {flag(optional)}, {flag(p.keyword_only)}}}'
+def spec(p: Param, spread: bool = False) -> str:
+    optional = spread or p.default is not None or p.type.endswith("?")
+    kind = "TensorArguments" if spread else p.taken.spec
+    return f'{{"{p.name}", ParamType::{kind}, {flag(optional)}, {flag(p.keyword_only)}}}'
 
 
 def older_orders(op: Op, form: str) -> list[tuple[str, list[int]]]:
@@ -86,7 +87,7 @@ def written_in_place(op: Op, call: str, operands: str) -> str:
 
 def wrapper(records: Records, op: Op) -> str:
     """Parameter table and caller of one record, and those of its in-place form."""
-    specs = [spec(p) for p in op.params]
+    specs = [spec(p, op.oneByOne and p.type == "Tensor[]") for p in op.params]
     specs += [f'{{"{k.name}", ParamType::{k.spec}, true, true}}' for k in factory_keywords(records, op)]
     operands = ", ".join("like" if i == 0 and op.takesFormat else getter(i, p) for i, p in enumerate(op.params))
     own = call = f"ops::{op.code}({operands})"  # in place, and else

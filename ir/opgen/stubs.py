@@ -45,7 +45,7 @@ def parameters(records: Records, op: Op, method: bool, inplace: bool = False, va
 
 def has_varargs(op: Op, method: bool) -> bool:
     """May the last positional parameter be given one by one (python/src/arg_parser.h)?"""
-    return len(op.positional) > int(method) and op.positional[-1].type in ("int[]", "Tensor[]")
+    return len(op.positional) > int(method) and (op.oneByOne or op.positional[-1].type == "int[]")
 
 
 def result_name(fields: Iterable[str]) -> str:

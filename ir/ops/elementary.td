@@ -159,7 +159,7 @@ def : Binary<"xlog1py", "Float"> {
 // d/dinput is -(1 + log(input)), NaN below 0.
 def : Unary<"entr_plain", "Float"> {
   let forms = ["hidden"];
-  let body = [(select (lt $input, 0), (div $input, 0), (sub 0, (xlogy $input, $input)))];
+  let body = [(select (lt $input, 0), (div $input, 0), (select (eq $input, 0), 0, (neg (xlogy $input, $input))))];
   let derivative = [(neg (mul $g, (add 1, (log $input))))];
   let summary = "-input * log(input), 0 at 0 and -inf below.";
   let samples = "none";

@@ -102,6 +102,7 @@ def : Composite<"column_stack", "Tensor[] tensors"> {
 }
 
 def : Composite<"block_diag", "Tensor[] tensors"> {
+  let oneByOne = 1;
   let forms = ["function"];
   let summary = "A matrix with the given matrices along its diagonal, zeros elsewhere; vectors count as rows, numbers "
                 "as 1 x 1.";
@@ -117,6 +118,7 @@ def : Composite<"block_diag", "Tensor[] tensors"> {
 }
 
 def : Pieces<"meshgrid", "Tensor[] tensors, *, str? indexing=None"> {
+  let oneByOne = 1;
   let forms = ["function"];
   let summary = "The coordinates of a grid from those along each axis, as views: `tensors[i]` varies along dim i "
                 "('ij'), or with the first two dims swapped ('xy').";
@@ -132,6 +134,7 @@ def : Pieces<"meshgrid", "Tensor[] tensors, *, str? indexing=None"> {
 }
 
 def : Composite<"cartesian_prod", "Tensor[] tensors"> {
+  let oneByOne = 1;
   let forms = ["function"];
   let summary = "All tuples of one element from each vector, as rows.";
   let shapes = "[N1], [N2], ...; the result is [N1 * N2 * ..., how many]; one vector as it is";

@@ -293,6 +293,7 @@ def : Composite<"linear", "Tensor input, Tensor weight, Tensor? bias=None"> {
 }
 
 def : Composite<"einsum", "str equation, Tensor[] operands"> {
+  let oneByOne = 1;
   let forms = ["function"];
   let mixedPrecision = "LowerSums";
   let summary = "Sum of products by Einstein's convention: `equation` names the dims of each operand and of the "
@@ -342,6 +343,7 @@ def : Composite<"multi_dot", "Tensor[] tensors"> {
 }
 
 def : Composite<"chain_matmul", "Tensor[] matrices"> {
+  let oneByOne = 1;
   let forms = ["function"];
   let mixedPrecision = "Lower";
   let summary = "Product of matrices, in the order of fewest multiplications.";

@@ -165,6 +165,7 @@ class Pieces<string n, string p> : Composite<n, p> {
 }
 
 def : Pieces<"broadcast_tensors", "Tensor[] tensors"> {
+  let oneByOne = 1;
   let forms = ["function"];
   let summary = "All of them expanded to their common shape, as views.";
   let shapes = "all broadcast to one shape";
@@ -264,6 +265,7 @@ def : Composite<"atleast_1d", "Tensor input"> {
 }
 
 def : Pieces<"atleast_1d_list", "Tensor[] tensors"> {
+  let oneByOne = 1;
   let python = "atleast_1d";
   let forms = ["function"];
   let summary = "Each of them with at least 1 dim.";
@@ -290,6 +292,7 @@ def : Composite<"atleast_2d", "Tensor input"> {
 }
 
 def : Pieces<"atleast_2d_list", "Tensor[] tensors"> {
+  let oneByOne = 1;
   let python = "atleast_2d";
   let forms = ["function"];
   let summary = "Each of them with at least 2 dims.";
@@ -316,6 +319,7 @@ def : Composite<"atleast_3d", "Tensor input"> {
 }
 
 def : Pieces<"atleast_3d_list", "Tensor[] tensors"> {
+  let oneByOne = 1;
   let python = "atleast_3d";
   let forms = ["function"];
   let summary = "Each of them with at least 3 dims.";

@@ -58,7 +58,7 @@ bool takesNone(const ParamSpec& p) {
   case ParamType::Device:
     return true;
   default:
-    return p.optional && p.type != ParamType::Float;  // whose default is a number
+    return p.optional && p.type != ParamType::Int && p.type != ParamType::Float && p.type != ParamType::TensorArguments;
   }
 }
 
@@ -68,6 +68,7 @@ bool fits(ParamType type, PyObject* o) {
   case ParamType::OptionalTensor:
     return isTensor(o);
   case ParamType::TensorList:
+  case ParamType::TensorArguments:
     return isSequence(o) && allOf(o, isTensor);
   case ParamType::Operand:
     return isTensor(o) || isNumber(o);
@@ -125,6 +126,7 @@ const char* typeText(ParamType type) {
   case ParamType::OptionalTensor:
     return "Tensor";
   case ParamType::TensorList:
+  case ParamType::TensorArguments:
     return "tuple of Tensors";
   case ParamType::Operand:
     return "Tensor or Number";
@@ -331,12 +333,10 @@ class Binder {
   }
   [[nodiscard]] bool takesVarargs(ParamType type, std::size_t j) const {
     auto ints = readTensors_ ? isSizeElement : isInteger;
-    auto test = isIntList(type) ? ints : type == ParamType::TensorList ? isTensor : nullptr;
-    if (test == nullptr) return false;
-    for (; j < numArgs_; ++j) {
+    auto test = isIntList(type) ? ints : type == ParamType::TensorArguments ? isTensor : nullptr;
+    for (; test != nullptr && j < numArgs_; ++j)
       if (!test(args_[j])) return false;
-    }
-    return true;
+    return test != nullptr;
   }
   [[nodiscard]] std::size_t find(const char* name) const {
     for (std::size_t i = 0; i < signature_.params.size(); ++i) {

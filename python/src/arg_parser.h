@@ -33,14 +33,15 @@ class Generator;
 
 namespace tandem::python {
 
-/// The kind of value a parameter takes. The Optional ones take None as well, as does every parameter with a default;
-/// None then counts as not given.
+/// The kind of value a parameter takes. The Optional ones take None as well, as does every parameter with a default
+/// but those whose default is an integer, a float or no tensor; None then counts as not given.
 enum class ParamType : std::uint8_t {
   Tensor,
   OptionalTensor,
-  TensorList,  // list or tuple of tensors; one tensor is not a list
-  Operand,     // tensor or number
-  Scalar,      // number, or a tensor of one element (which is read)
+  TensorList,       // list or tuple of tensors; one tensor is not a list
+  TensorArguments,  // the tensors themselves, none of them too, or as TensorList
+  Operand,          // tensor or number
+  Scalar,           // number, or a tensor of one element (which is read)
   OptionalScalar,
   Int,  // anything with __index__ but bool
   OptionalInt,

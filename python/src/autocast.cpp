@@ -104,7 +104,7 @@ void castArguments(ParsedArgs& a, AutocastPolicy policies, std::vector<PyRef>& o
       PyObject*& value = a.values_[i];
       if (value == nullptr) continue;
       ParamType type = a.signature_->params[i].type;
-      if (type == ParamType::TensorList) {
+      if (type == ParamType::TensorList || type == ParamType::TensorArguments) {
         PyRef list;
         if (i == a.varargsAt_) {
           list = PyRef(checked(PyList_New(static_cast<Py_ssize_t>(a.numVarargs_))));

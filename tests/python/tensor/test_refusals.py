@@ -456,9 +456,7 @@ def test_no_function_written_in_python_reads_an_attribute_of_what_is_no_tensor()
     # tensordot and the low-rank functions are Python in PyTorch too, where that is an AttributeError.
     left = ("_", "tensordot", "lobpcg", "pca_lowrank", "svd_lowrank")
     functions = [getattr(m, n) for m in (tandem, tandem.fft, tandem.linalg, tandem.special) for n in dir(m)]
-    functions = [
-        f for f in functions if isinstance(f, FunctionType) and f.__name__[0] != "_" and f.__name__ not in left
-    ]
+    functions = [f for f in functions if isinstance(f, FunctionType) and not f.__name__.startswith(left)]
     functions += [F.adaptive_avg_pool1d, F.adaptive_max_pool1d, F.adaptive_avg_pool2d, F.adaptive_max_pool3d]
     functions += [F.alpha_dropout, F.feature_alpha_dropout, F.gumbel_softmax, F.bilinear, tandem._int_mm]
     tried = 0
@@ -486,3 +484,34 @@ def test_kinds_that_are_of_no_fitting_type():
     for order in (None, "x"):
         with pytest.raises(TypeError):
             tandem._foreach_norm([tandem.ones(2)], order)
+
+
+def test_functions_of_lists_that_take_tensors_one_by_one_and_those_that_do_not():
+    x = tandem.ones(2)
+    for function in (tandem.hstack, tandem.vstack, tandem.dstack, tandem.column_stack, tandem.linalg.multi_dot):
+        for given in ([x], [x, x], []):
+            with pytest.raises(TypeError):
+                function(*given)
+    assert tandem.atleast_1d() == tandem.atleast_3d() == tandem.broadcast_tensors() == ()
+    assert tandem.block_diag().shape == (1, 0) and len(tandem.broadcast_tensors(x, x)) == 2
+    for function in (tandem.cartesian_prod, tandem.chain_matmul, tandem.meshgrid):
+        with pytest.raises(RuntimeError):
+            function()
+    for function in (tandem.block_diag, tandem.broadcast_tensors):
+        with pytest.raises(TypeError):
+            function(None)
+
+
+def test_an_integer_with_a_default_is_not_none():
+    for function in (tandem.sort, tandem.mode, tandem.unbind):
+        with pytest.raises(TypeError):
+            function(tandem.ones(2), dim=None)
+    with pytest.raises(TypeError):
+        tandem.topk(tandem.ones(2), 1, dim=None)
+
+
+def test_warnings_of_no_degrees_of_freedom():
+    for name in ("var", "std", "var_mean", "std_mean"):
+        for shape in ((2, 1), (0, 5), (0, 1)):
+            with pytest.warns(UserWarning, match=rf"^{name}\(\): degrees of freedom"):
+                getattr(tandem, name)(tandem.ones(shape), 1)
