@@ -125,7 +125,8 @@ def test_files_that_end_early(mmap, tmp_path):
     whole = path.read_bytes()
     for length in [*range(0, 200, 7), len(whole) // 2, len(whole) - 1]:
         path.write_bytes(whole[:length])
-        with pytest.raises(RuntimeError, match="is damaged"):
+        error, text = (RuntimeError, "is damaged") if length else (EOFError, "is empty")
+        with pytest.raises(error, match=text):
             tandem.load(path, mmap=mmap)
 
 
