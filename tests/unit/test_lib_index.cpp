@@ -263,11 +263,11 @@ TEST(LibIndex, Bags) {
   setNumThreads(1);
   Array table(DType::Float32, {3, 2}), out(DType::Float32, {2, 2}), second(DType::Int64, {2});
   const Array index = arrayOf(DType::Int64, {3}, {0, 3, 1});
-  expectError(
+  expectError<Error>(
       [&] {
         test::call(lib::bag_sum, {table, index, arrayOf(DType::Int64, {2}, {0, 1})}, {out, second}, {-1, 0, 0, 0});
       },
-      "index out of range in self (embedding_bag: index 3 is out of bounds for dimension 0 with size 3)");
+      "embedding_bag: index 3 is out of bounds for dimension 0 with size 3");
   expectError<Error>(
       [&] {
         test::call(lib::bag_sum, {table, index, arrayOf(DType::Int64, {2}, {0, 4})}, {out, second}, {-1, 0, 0, 0});
