@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from functools import cache
 from typing import Any
 
 from tandem import Tensor
@@ -12,8 +13,9 @@ from tandem.nn.parameter import Buffer, Parameter, is_lazy
 __all__ = ["pickled", "unpickled"]
 
 
-def _pickler(module: Any, file: io.BytesIO) -> Any:
-    """A pickler of the module, which leaves tensors to the list of its attribute `tensors`."""
+@cache
+def _classes(module: Any) -> tuple[Any, Any]:
+    """Pickler and unpickler of a module like `pickle`, which have tensors in a list of their attribute `tensors`."""
 
     class Pickler(module.Pickler):
         def persistent_id(self, value: Any) -> int | None:
@@ -22,15 +24,18 @@ def _pickler(module: Any, file: io.BytesIO) -> Any:
             self.tensors.append(value)
             return len(self.tensors) - 1
 
-    made = Pickler(file)
-    made.tensors = []
-    return made
+    class Unpickler(module.Unpickler):
+        def persistent_load(self, number: int) -> Tensor:
+            return self.tensors[number]
+
+    return Pickler, Unpickler
 
 
 def pickled(value: Any, path: str, module: Any = None) -> tuple[bytes, list[Tensor]]:
     """The pickle of an object, by `pickle` or a module like it, and the tensors that it names by their places."""
     file = io.BytesIO()
-    pickler = _pickler(module or pickle, file)
+    pickler = _classes(module or pickle)[0](file)
+    pickler.tensors = []
     try:
         pickler.dump(value)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -44,8 +49,6 @@ def pickled(value: Any, path: str, module: Any = None) -> tuple[bytes, list[Tens
 def unpickled(data: bytes, tensors: list[Tensor], module: Any = None) -> Any:
     """The object of a pickle that the caller trusts, made by `pickle` or a module like it."""
 
-    class Unpickler((module or pickle).Unpickler):  # type: ignore[misc]
-        def persistent_load(self, number: int) -> Tensor:
-            return tensors[number]
-
-    return Unpickler(io.BytesIO(data)).load()
+    unpickler = _classes(module or pickle)[1](io.BytesIO(data))
+    unpickler.tensors = tensors
+    return unpickler.load()

@@ -316,9 +316,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     >>> tandem.bilinear(a, b, tandem.eye(2).reshape(1, 2, 2))
     tensor([11.])
     """
-    _need_tensor("bilinear", input1, "input1")
-    _need_tensor("bilinear", input2, "input2", 2)
-    _need_tensor("bilinear", weight, "weight", 3)
     import tandem
 
     return tandem.nn.functional.bilinear(input1, input2, weight, bias)

@@ -558,8 +558,8 @@ def load(
     of modules and optimizers; modules that were saved whole are not (NotImplementedError).
 
     RuntimeError, naming the member, if the file is damaged, EOFError if there is nothing. Loading executes nothing that
-    is in the file, unless it is   asked to: UnpicklingError for a file with a pickled object in it, without
-    `weights_only=False` or, of what it names,   `add_safe_globals`.
+    is in the file, unless it is asked to: UnpicklingError for a file with a pickled object in it, without
+    `weights_only=False` or, of what it names, `add_safe_globals`.
 
     Args:
         f: a path, or a file open for reading bytes.

@@ -8,45 +8,6 @@
 //   tile      c[kRows][kColumns] = or += so many groups; of the last one chains have `last` elements
 //   chains    c[rows][kColumns] = or += one chain of `half` elements
 
-/// `tile` of chains whose elements are multiplied one by one: one chain after the other.
-template <class K, class Element = typename K::Element>
-[[gnu::noinline]] void wholeTile(std::int64_t groups, std::int64_t last, const Element* a, std::int64_t lda,
-                                 const Element* panel, float* c, std::int64_t ldc, bool add) {
-  using V = typename K::Floats;
-  constexpr std::int64_t width = K::kColumns, lanes = V::kLanes;
-  alignas(64) float even[K::kRows * width];
-  typename V::Vector acc[K::kRows][2];
-  const auto chains = [&](std::int64_t half) {
-#pragma GCC unroll 16
-    for (auto& row : acc) row[0] = row[1] = V::zero();
-    for (std::int64_t p = 0; p < half; ++p, panel += width, ++a) {
-      const auto b0 = K::load(panel), b1 = K::load(panel + lanes);
-#pragma GCC unroll 16
-      for (int i = 0; i < K::kRows; ++i) {
-        const auto x = K::broadcast(a[i * lda]);
-        acc[i][0] = K::multiplyAdd(x, b0, acc[i][0]);
-        acc[i][1] = K::multiplyAdd(x, b1, acc[i][1]);
-      }
-    }
-    a += K::kHalf - half, panel += (K::kHalf - half) * width;
-  };
-  for (std::int64_t g = 0; g < groups; ++g) {
-    const std::int64_t half = g + 1 < groups ? K::kHalf : last;
-    chains(half);
-#pragma GCC unroll 16
-    for (int i = 0; i < K::kRows; ++i)
-      for (int v = 0; v < 2; ++v) V::store(even + i * width + v * lanes, acc[i][v]);
-    chains(half);
-#pragma GCC unroll 16
-    for (int i = 0; i < K::kRows; ++i)
-      for (int v = 0; v < 2; ++v) {
-        float* const to = c + i * ldc + v * lanes;
-        const auto sum = V::add(V::load(even + i * width + v * lanes), acc[i][v]);
-        V::store(to, g == 0 && !add ? sum : V::add(V::load(to), sum));
-      }
-  }
-}
-
 template <class K>
 void chainsOfGroups(const GroupTile& t) {
   using Element = typename K::Element;
@@ -94,7 +55,6 @@ void chainsOfGroups(const GroupTile& t) {
 template <class V>
 struct FloatChains {
   using Element = float;
-  using Floats = V;
   static constexpr std::int64_t kHalf = kGroup / 2, kColumns = 2 * V::kLanes;
   static constexpr int kRows = V::kRows;
   static void split(const std::uint32_t* words, std::int64_t step, std::int64_t count, float* to) {
@@ -112,14 +72,41 @@ struct FloatChains {
       std::memcpy(upper + x, &high, sizeof high);
     }
   }
-  static void tile(std::int64_t groups, std::int64_t last, const float* a, std::int64_t lda, const float* panel,
-                   float* c, std::int64_t ldc, bool add) {
-    wholeTile<FloatChains>(groups, last, a, lda, panel, c, ldc, add);
-  }
-  static auto load(const float* from) { return V::load(from); }
-  static auto broadcast(float x) { return V::broadcast(x); }
-  static auto multiplyAdd(typename V::Vector x, typename V::Vector y, typename V::Vector sum) {
-    return V::fma(x, y, sum);
+  /// One chain after the other.
+  [[gnu::noinline]] static void tile(std::int64_t groups, std::int64_t last, const float* a, std::int64_t lda,
+                                     const float* panel, float* c, std::int64_t ldc, bool add) {
+    constexpr std::int64_t lanes = V::kLanes;
+    alignas(64) float even[kRows * kColumns];
+    typename V::Vector acc[kRows][2];
+    const auto chain = [&](std::int64_t half) {
+#pragma GCC unroll 16
+      for (auto& row : acc) row[0] = row[1] = V::zero();
+      for (std::int64_t p = 0; p < half; ++p, panel += kColumns, ++a) {
+        const auto b0 = V::load(panel), b1 = V::load(panel + lanes);
+#pragma GCC unroll 16
+        for (int i = 0; i < kRows; ++i) {
+          const auto x = V::broadcast(a[i * lda]);
+          acc[i][0] = V::fma(x, b0, acc[i][0]);
+          acc[i][1] = V::fma(x, b1, acc[i][1]);
+        }
+      }
+      a += kHalf - half, panel += (kHalf - half) * kColumns;
+    };
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const std::int64_t half = g + 1 < groups ? kHalf : last;
+      chain(half);
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i)
+        for (int v = 0; v < 2; ++v) V::store(even + i * kColumns + v * lanes, acc[i][v]);
+      chain(half);
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i)
+        for (int v = 0; v < 2; ++v) {
+          float* const to = c + i * ldc + v * lanes;
+          const auto sum = V::add(V::load(even + i * kColumns + v * lanes), acc[i][v]);
+          V::store(to, g == 0 && !add ? sum : V::add(V::load(to), sum));
+        }
+    }
   }
   static void chains(std::int64_t rows, std::int64_t half, const float* a, std::int64_t lda, const float* panel,
                      float* c, bool add) {

@@ -218,27 +218,20 @@ void reduce(const char* op, const ArrayView& input, const DimSplit& split, void*
     orderHalves<Max>(x.as<std::int16_t>(), input.numel(), input.dtype, keys.data());
     return along(static_cast<const std::int16_t*>(keys.data()));
   }
-  if (input.dtype == DType::Bool) {
-    // Any byte but 0 is true: bools may have been written as bytes.
-    Scratch<std::uint8_t> truths(input.numel());
-    parallelFor(input.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-      const auto* from = x.as<std::uint8_t>();
-      std::uint8_t* to = truths.data();
-      for (std::int64_t i = begin; i < end; ++i) to[i] = from[i] != 0 ? 1 : 0;
-    });
-    return along(static_cast<const std::uint8_t*>(truths.data()));
-  }
-  if (input.dtype == DType::Int8) {
-    // Of so few bits those with a sign are ordered as those without, if the sign's is turned.
+  auto byBytes = [&](auto key) {
     Scratch<std::uint8_t> keys(input.numel());
     parallelFor(input.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
       // Not what is captured, which writes of bytes might change.
       const auto* from = x.as<std::uint8_t>();
       std::uint8_t* to = keys.data();
-      for (std::int64_t i = begin; i < end; ++i) to[i] = from[i] ^ 0x80;
+      for (std::int64_t i = begin; i < end; ++i) to[i] = key(from[i]);
     });
-    return along(static_cast<const std::uint8_t*>(keys.data()));
-  }
+    along(static_cast<const std::uint8_t*>(keys.data()));
+  };
+  // Any byte but 0 is true: bools may have been written as bytes.
+  if (input.dtype == DType::Bool) return byBytes([](std::uint8_t byte) { return byte != 0 ? 1 : 0; });
+  // Of so few bits those with a sign are ordered as those without, if the sign's is turned.
+  if (input.dtype == DType::Int8) return byBytes([](std::uint8_t byte) { return byte ^ 0x80; });
   withType(input.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, std::int8_t> && !std::is_same_v<T, bool>)

@@ -296,12 +296,12 @@ void scanLines(const T* x, T* out, const DimSplit& s, Combine combine) {
 }
 
 /// Calls scanned(x), which overwrites the `n` elements `from` as int32, and writes their last bits to `to`: few scans
-/// are of integers of fewer bits.
-template <class T, class Scanned>
+/// are of integers of fewer bits. Of bytes that are bools any but 0 is true.
+template <bool AreBools = false, class T, class Scanned>
 void inLongerIntegers(const T* from, T* to, std::int64_t n, Scanned scanned) {
   const Scratch<std::int32_t> x(n);
   parallelFor(n, kSerialElements, [from, to = x.data()](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) to[i] = +from[i];
+    for (std::int64_t i = begin; i < end; ++i) to[i] = AreBools ? from[i] != 0 : +from[i];
   });
   scanned(x.data());
   parallelFor(n, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
@@ -430,15 +430,10 @@ void extremes(const LibraryCall& call, bool greatest) {
   withType(out.dtype, [&](auto tag) {
     using Stored = typename decltype(tag)::Type;
     using T = std::conditional_t<std::is_same_v<Stored, bool>, std::uint8_t, Stored>;
-    if constexpr (std::is_same_v<Stored, bool>) {
-      // Any byte but 0 is true: bools may have been written as bytes.
-      Scratch<std::uint8_t> truths(out.numel());
-      std::transform(x.as<T>(), x.as<T>() + out.numel(), truths.data(), [](T v) { return static_cast<T>(v != 0); });
-      inLongerIntegers(truths.data(), out.as<T>(), out.numel(),
-                       [&](std::int32_t* wide) { scanExtremes(wide, wide, indices, split, greatest); });
-    } else if constexpr (std::is_integral_v<T> && sizeof(T) < 4)
-      inLongerIntegers(x.as<T>(), out.as<T>(), out.numel(),
-                       [&](std::int32_t* wide) { scanExtremes(wide, wide, indices, split, greatest); });
+    if constexpr (std::is_integral_v<T> && sizeof(T) < 4)
+      inLongerIntegers<std::is_same_v<Stored, bool>>(x.as<T>(), out.as<T>(), out.numel(), [&](std::int32_t* wide) {
+        scanExtremes(wide, wide, indices, split, greatest);
+      });
     else
       scanExtremes(x.as<T>(), out.as<T>(), indices, split, greatest);
   });
