@@ -257,9 +257,11 @@ Tensor pdist(const Tensor& x, double p) {
   // A few rows with all that follow the first of them at a time, of which those after each row are kept.
   FusedScope fused(n * (n - 1) / 2 * x.size(1));
   constexpr std::int64_t kBlocks = 8;
-  constexpr std::int64_t kLeastElements = std::int64_t{1} << 21;  // less than a block takes beside them
+  constexpr std::int64_t kLeastElements = std::int64_t{1} << 20;  // less than a block takes beside them
   const bool across = acrossRows(n, x.size(1));
-  auto some = [&](std::int64_t at, std::int64_t count) { return narrow(x, 0, at, count); };
+  // Once what every block would do to its rows.
+  const Tensor rows = across ? transpose(contiguous(transpose(x, 0, 1)), 0, 1) : contiguous(x);
+  auto some = [&](std::int64_t at, std::int64_t count) { return narrow(rows, 0, at, count); };
   const std::int64_t least = std::max<std::int64_t>(kLeastElements / (n * std::max<std::int64_t>(x.size(1), 1)), 1);
   const std::int64_t most = std::max((n - 1 + kBlocks - 1) / kBlocks, least);
   std::vector<Tensor> blocks;

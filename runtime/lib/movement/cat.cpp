@@ -94,17 +94,23 @@ bool interleaveRuns(std::span<const Run> runs, char* out, std::int64_t blocks) {
   }
 }
 
-/// Small inputs, or several blocks: each input is one run of memory in every block of the output that ends with the
-/// dim.
-void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size_t d) {
+/// Each input is one run of memory in every block of the output that ends with the dim.
+std::vector<Run> runsOf(std::span<const ArrayView> inputs, const ArrayView& out, std::size_t d) {
   std::vector<Run> runs;
-  std::size_t block = 0;
+  std::size_t at = 0;
   for (const ArrayView& x : inputs) {
     if (x.numel() == 0) continue;
     std::size_t bytes = static_cast<std::size_t>(numelOf(DimsRef(x.shape).subspan(d))) * itemSize(out.dtype);
-    runs.push_back({x.as<char>(), bytes, block});
-    block += bytes;
+    runs.push_back({x.as<char>(), bytes, at});
+    at += bytes;
   }
+  return runs;
+}
+
+/// Small inputs, or several blocks.
+void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size_t d) {
+  const std::vector<Run> runs = runsOf(inputs, out, d);
+  const std::size_t block = runs.back().at + runs.back().bytes;
   auto count = static_cast<std::int64_t>(runs.size());
   std::int64_t blocks = numelOf(DimsRef(out.shape).first(d));
   if (interleaveRuns(runs, out.as<char>(), blocks)) return;
@@ -132,6 +138,23 @@ void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size
   });
 }
 
+/// Large inputs, one behind the other. A thread has the part of the output that it has of other arrays of the size,
+/// whichever inputs lie there: what reads the output next finds it in that thread's cache.
+void joinLarge(std::span<const ArrayView> inputs, const ArrayView& out, std::size_t d) {
+  const std::vector<Run> runs = runsOf(inputs, out, d);
+  const auto size = static_cast<std::int64_t>(itemSize(out.dtype));
+  parallelFor(out.numel(), kSerialElements, [&](std::int64_t first, std::int64_t last) {
+    auto begin = static_cast<std::size_t>(first * size);
+    const auto end = static_cast<std::size_t>(last * size);
+    auto run = std::ranges::upper_bound(runs, begin, {}, &Run::at) - 1;
+    for (; begin < end; ++run) {
+      const std::size_t stop = std::min(end, run->at + run->bytes);
+      copyBytes(out.as<char>() + begin, run->from + (begin - run->at), stop - begin);
+      begin = stop;
+    }
+  });
+}
+
 }  // namespace
 
 void cat(const LibraryCall& call) {
@@ -146,6 +169,7 @@ void cat(const LibraryCall& call) {
   const std::int64_t blocks = numelOf(DimsRef(out.shape).first(d));
   if (contiguous && (each < kSerialElements || (blocks > 1 && each <= kSharedRun * blocks)))
     return joinRuns(call.inputs, out, d);
+  if (contiguous && blocks == 1) return joinLarge(call.inputs, out, d);
   std::int64_t at = 0;
   for (const ArrayView& x : call.inputs) {
     // An empty operand adds nothing; one of shape [0] need not even have the others' rank.

@@ -411,3 +411,50 @@ def test_higher_gradients_of_pdist(n):
 
     for ours, plain in zip(gradients(F.pdist(x)), gradients((x[first] - x[second]).norm(dim=1)), strict=True):
         assert tandem.allclose(ours, plain, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.int8])
+def test_windows_written_in_one_pass(dtype):
+    """Rows of a window and what lies between them, shared among threads wherever a share ends."""
+    base = (tandem.arange(96 * 40 * 50) % 101).to(dtype).view(96, 40, 50)
+    laid = {"itself": base, "across": base.transpose(0, 2).contiguous().transpose(0, 2), "one": base[:1, :1, :1]}
+    windows = [np.s_[5:90], np.s_[:, 3:39], np.s_[:, :, 1:50], np.s_[::3, 1:40:2, 7:29], np.s_[90:91, :, :], np.s_[7]]
+    windows += [np.s_[:, :, 2:50:3], np.s_[:, :, 3:6]]
+    for name, start in laid.items():
+        for window in windows:
+            expected = np.broadcast_to(start.numpy(), base.shape).copy()
+            shape = expected[window].shape
+            for values in (tandem.full((), 7, dtype=dtype), -(tandem.arange(50) % 77).to(dtype)[: shape[-1]]):
+                for value in (values.expand(shape), values.expand(shape).contiguous()):
+                    expected[window] = value.numpy()
+                    x = start.expand(base.shape).clone() if name == "one" else start
+                    out = _written(x, window, value)
+                    np.testing.assert_array_equal(out.numpy(), expected, f"{name} {window}")
+    assert tandem.equal(base, laid["across"])
+
+
+def _written(x, window, value):
+    """`x` with the value in a window of it, and the gradient of that window, which is one of zeros."""
+    if not isinstance(window, tuple):
+        window = (window,)
+    view = x[window]
+    out = tandem.as_strided_scatter(x, value, view.shape, view.stride(), view.storage_offset())
+    if x.is_floating_point():
+        leaf = x.detach().requires_grad_()
+        (zeros,) = tandem.autograd.grad(leaf[window], leaf, value)
+        expected = np.zeros(tuple(x.shape), value.numpy().dtype)
+        expected[window] = value.numpy()
+        np.testing.assert_array_equal(zeros.numpy(), expected)
+    return out
+
+
+@pytest.mark.parametrize("sizes", [[300, 1, 500, 0, 700], [90000], [7, 40000, 9, 50000]])
+def test_long_inputs_are_joined_where_threads_meet_them(sizes):
+    parts = [tandem.arange(n * 3).view(n, 3) + 10 * n for n in sizes]
+    expected = np.concatenate([p.numpy() for p in parts])
+    np.testing.assert_array_equal(tandem.cat(parts).numpy(), expected)
+    large = [p.repeat(1, 6) for p in parts]
+    np.testing.assert_array_equal(tandem.cat(large).numpy(), np.concatenate([p.numpy() for p in large]))
+    same = [tandem.full((300, 130), float(i)) for i in range(5)]
+    assert tandem.equal(tandem.stack(same), tandem.arange(5.0).view(5, 1, 1).expand(5, 300, 130))
+    assert tandem.block_diag(*same).sum().item() == 300 * 130 * 10
