@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/kernel/collapse.h"
 #include "runtime/lib/clones.h"
 #include "runtime/lib/movement/copy_bytes.h"
 #include "runtime/lib/strided.h"
@@ -94,23 +95,17 @@ bool interleaveRuns(std::span<const Run> runs, char* out, std::int64_t blocks) {
   }
 }
 
-/// Each input is one run of memory in every block of the output that ends with the dim.
-std::vector<Run> runsOf(std::span<const ArrayView> inputs, const ArrayView& out, std::size_t d) {
+/// Small inputs, or several blocks: each input is one run of memory in every block of the output that ends with the
+/// dim.
+void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size_t d) {
   std::vector<Run> runs;
-  std::size_t at = 0;
+  std::size_t block = 0;
   for (const ArrayView& x : inputs) {
     if (x.numel() == 0) continue;
     std::size_t bytes = static_cast<std::size_t>(numelOf(DimsRef(x.shape).subspan(d))) * itemSize(out.dtype);
-    runs.push_back({x.as<char>(), bytes, at});
-    at += bytes;
+    runs.push_back({x.as<char>(), bytes, block});
+    block += bytes;
   }
-  return runs;
-}
-
-/// Small inputs, or several blocks.
-void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size_t d) {
-  const std::vector<Run> runs = runsOf(inputs, out, d);
-  const std::size_t block = runs.back().at + runs.back().bytes;
   auto count = static_cast<std::int64_t>(runs.size());
   std::int64_t blocks = numelOf(DimsRef(out.shape).first(d));
   if (interleaveRuns(runs, out.as<char>(), blocks)) return;
@@ -138,18 +133,45 @@ void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size
   });
 }
 
+/// An input of dense rows, and where its elements begin among those of the output.
+struct Part {
+  explicit Part(const ArrayView& x, std::int64_t begin)
+      : data(x.as<char>()), shape(x.shape), strides(x.strides), at(begin) {
+    collapsePointwise(shape, {&strides, 1});
+  }
+  const char* data;
+  Dims shape, strides;
+  std::int64_t at;
+
+  [[nodiscard]] std::int64_t end() const { return at + numelOf(shape); }
+  /// Its elements from `begin` to before `end` of the output, to `to` and behind it.
+  void copy(std::int64_t begin, std::int64_t end, std::size_t itemSize, char* to) const {
+    const std::size_t last = shape.size() - 1;
+    const std::int64_t n = shape[last];
+    Walker<1> row(DimsRef(shape).first(last), {DimsRef(strides).first(last)}, (begin - at) / n);
+    for (std::int64_t i = (begin - at) % n; begin < end; i = 0, row.next()) {
+      const std::int64_t count = std::min(n - i, end - begin);
+      const std::size_t bytes = static_cast<std::size_t>(count) * itemSize;
+      copyBytes(to, data + (row.offset[0] + i) * static_cast<std::int64_t>(itemSize), bytes);
+      to += bytes;
+      begin += count;
+    }
+  }
+};
+
+bool hasDenseRows(const ArrayView& x) { return x.numel() == 0 || x.strides.back() == 1; }
+
 /// Large inputs, one behind the other. A thread has the part of the output that it has of other arrays of the size,
 /// whichever inputs lie there: what reads the output next finds it in that thread's cache.
-void joinLarge(std::span<const ArrayView> inputs, const ArrayView& out, std::size_t d) {
-  const std::vector<Run> runs = runsOf(inputs, out, d);
-  const auto size = static_cast<std::int64_t>(itemSize(out.dtype));
-  parallelFor(out.numel(), kSerialElements, [&](std::int64_t first, std::int64_t last) {
-    auto begin = static_cast<std::size_t>(first * size);
-    const auto end = static_cast<std::size_t>(last * size);
-    auto run = std::ranges::upper_bound(runs, begin, {}, &Run::at) - 1;
-    for (; begin < end; ++run) {
-      const std::size_t stop = std::min(end, run->at + run->bytes);
-      copyBytes(out.as<char>() + begin, run->from + (begin - run->at), stop - begin);
+void joinLarge(std::span<const ArrayView> inputs, const ArrayView& out) {
+  std::vector<Part> parts;
+  for (const ArrayView& x : inputs)
+    if (x.numel() != 0) parts.emplace_back(x, parts.empty() ? 0 : parts.back().end());
+  const std::size_t size = itemSize(out.dtype);
+  parallelFor(out.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    for (auto part = std::ranges::upper_bound(parts, begin, {}, &Part::at) - 1; begin < end; ++part) {
+      const std::int64_t stop = std::min(end, part->end());
+      part->copy(begin, stop, size, out.as<char>() + begin * static_cast<std::int64_t>(size));
       begin = stop;
     }
   });
@@ -169,7 +191,8 @@ void cat(const LibraryCall& call) {
   const std::int64_t blocks = numelOf(DimsRef(out.shape).first(d));
   if (contiguous && (each < kSerialElements || (blocks > 1 && each <= kSharedRun * blocks)))
     return joinRuns(call.inputs, out, d);
-  if (contiguous && blocks == 1) return joinLarge(call.inputs, out, d);
+  if (blocks == 1 && each >= kSerialElements && std::ranges::all_of(call.inputs, hasDenseRows))
+    return joinLarge(call.inputs, out);
   std::int64_t at = 0;
   for (const ArrayView& x : call.inputs) {
     // An empty operand adds nothing; one of shape [0] need not even have the others' rank.

@@ -455,6 +455,8 @@ def test_long_inputs_are_joined_where_threads_meet_them(sizes):
     np.testing.assert_array_equal(tandem.cat(parts).numpy(), expected)
     large = [p.repeat(1, 6) for p in parts]
     np.testing.assert_array_equal(tandem.cat(large).numpy(), np.concatenate([p.numpy() for p in large]))
-    same = [tandem.full((300, 130), float(i)) for i in range(5)]
+    narrow = [p[:, 5:30] for p in large[:-1]] + [large[-1][:, 5:30].clone()]
+    np.testing.assert_array_equal(tandem.cat(narrow).numpy(), np.concatenate([p.numpy() for p in narrow]))
+    same = [tandem.full((300, 150), float(i))[:, 9:139] for i in range(5)]
     assert tandem.equal(tandem.stack(same), tandem.arange(5.0).view(5, 1, 1).expand(5, 300, 130))
     assert tandem.block_diag(*same).sum().item() == 300 * 130 * 10
