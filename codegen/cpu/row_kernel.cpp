@@ -10,7 +10,8 @@
 // `vectors`, kept in registers where the body is cheap, else in memory, which emits the body once instead of `vectors`
 // times; the last, partly filled vectors of a block always go through memory.
 //
-// A Leading kernel has the order of column_kernel.cpp: blocks of 1024 and 8 lanes, one vector, of both levels.
+// A Leading kernel has the order of column_kernel.cpp: blocks of 1024 and 8 lanes of both levels. These are one vector,
+// to which an addition waits for the one before: some rows are reduced at once.
 #include "codegen/cpu/kernel_frame.h"
 #include "llvm/ADT/STLExtras.h"
 #include "runtime/base/error.h"
@@ -25,6 +26,8 @@ constexpr std::int64_t kShortRow = 256;
 constexpr std::int64_t kGroupRows = 16;
 /// Of a group, or of one row, kept in scratch from one pass to later ones.
 constexpr std::int64_t kKeptElements = kShortRow * kGroupRows;
+/// Rows of one vector of lanes that are reduced at once; a power of two.
+constexpr std::int64_t kRowsAtOnce = 4;
 
 class RowLoops {
  public:
@@ -84,11 +87,8 @@ class RowLoops {
       if (!schedule_.reductions(stage).empty() || stage == schedule_.storeStage()) passes.push_back(stage);
     }
     if (passes.size() < 2) {
-      emitPasses(f_.begin, f_.end, firstIndices(f_.begin), [&] {
-        for (int stage = 0; stage < schedule_.stages(); ++stage) emitStage(stage);
-        storeRowResults();
-      });
-      return;
+      if (leading_ && onlyReduces(passes[0])) return emitRowsAtOnce(passes[0]);
+      return emitWholeRows(f_.begin, firstIndices(f_.begin));
     }
     for (int stage : passes) {
       for (std::size_t id : schedule_.reductions(stage)) {
@@ -126,6 +126,71 @@ class RowLoops {
     });
   }
 
+  /// The rows from `from` on, one after another; `indices` are those of the first.
+  void emitWholeRows(mlir::Value from, mlir::ValueRange indices) {
+    emitPasses(from, f_.end, indices, [&] {
+      for (int stage = 0; stage < schedule_.stages(); ++stage) emitStage(stage);
+      storeRowResults();
+    });
+  }
+
+  /// Is `stage` a cheap body that stores no elements? To count it the first row is entered.
+  bool onlyReduces(int stage) {
+    if (schedule_.reductions(stage).size() != 1 || !schedule_.outputs(stage).empty()) return false;
+    enter(f_.begin, firstIndices(f_.begin), stage);
+    return f_.cost(schedule_.varyingBehind(schedule_.targets(stage), {}), {}) <= kCheapBody;
+  }
+
+  void emitRowsAtOnce(int stage) {
+    const std::vector<std::size_t> ids = schedule_.varyingBehind(schedule_.targets(stage), {});
+    const Reduction reduction = reductionOf(schedule_.reductions(stage)[0]);
+    std::vector<Running> running;
+    while (running.size() < kRowsAtOnce) running.push_back(start(stage)[0]);
+    const mlir::Value whole = f_.add(f_.begin, f_.roundDown(f_.sub(f_.end, f_.begin), kRowsAtOnce));
+    const Values behind =
+        f_.loop(f_.begin, whole, kRowsAtOnce, firstIndices(f_.begin), [&](mlir::Value row, mlir::ValueRange first) {
+          Values outer(first.begin(), first.end());
+          std::vector<KernelFrame::Row> rows;
+          Values bases;
+          for (std::int64_t u = 0; u < kRowsAtOnce; ++u) {
+            enter(f_.add(row, f_.i64(u)), outer, stage);
+            rows.push_back(f_.row());
+            bases.push_back(indexBase_);
+            outer = nextIndices(outer);
+          }
+          auto accumulateAll = [&](const Point& point, mlir::ValueRange lanes) {
+            Values next;
+            for (std::size_t u = 0; u < rows.size(); ++u) {
+              f_.returnTo(rows[u]);
+              f_.computeAt(point, ids, bases[u]);
+              next.push_back(accumulate(point, running[u], {lanes[u], reduction.type()}).value);
+            }
+            return next;
+          };
+          const Values results = overBlocks(running, [&](mlir::Value from, mlir::Value to) {
+            const mlir::Value tail = f_.add(from, f_.roundDown(f_.sub(to, from), lanes_));
+            Values lanes(kRowsAtOnce, reduction.identity(b_, f_.lanes).value);
+            lanes = f_.loop(from, tail, lanes_, lanes, [&](mlir::Value at, mlir::ValueRange state) {
+              return accumulateAll({at, {}, {}, {}}, state);
+            });
+            lanes = f_.loop(tail, to, lanes_, lanes, [&](mlir::Value at, mlir::ValueRange state) {
+              return accumulateAll(partial(at, to), state);
+            });
+            Values partials;
+            for (mlir::Value v : lanes) partials.push_back(reduction.halve(b_, {{v, reduction.type()}}).value);
+            return partials;
+          });
+          for (std::size_t u = 0; u < rows.size(); ++u) {
+            f_.returnTo(rows[u]);
+            f_.setValue(running[u].id, reduction.leave(b_, {results[u], reduction.type()}));
+            for (int s = stage + 1; s < schedule_.stages(); ++s) f_.computeUniform(s);
+            storeRowResults();
+          }
+          return outer;
+        });
+    emitWholeRows(whole, behind);
+  }
+
   /// The outer indices of a row, which are counted along instead of divided out of every row's number; none where that
   /// number is the index.
   Values firstIndices(mlir::Value row) { return f_.layout.outerRank > 1 ? f_.splitOuter(row) : Values{}; }
@@ -133,12 +198,18 @@ class RowLoops {
   /// Calls `body` at each of the rows [from, to), entered; `indices` are those of the first. Returns those behind them.
   Values emitPasses(mlir::Value from, mlir::Value to, mlir::ValueRange indices, const std::function<void()>& body) {
     return f_.loop(from, to, 1, indices, [&](mlir::Value row, mlir::ValueRange outer) {
-      row_ = row;
-      f_.enterRow(outer.empty() ? mlir::ValueRange(row) : outer, {});
-      indexBase_ = f_.mul(row, f_.inner);
+      enter(row, outer);
       body();
       return nextIndices(outer);
     });
+  }
+
+  /// `outer` is the indices of the row. Also computes what is uniform in it, up to `stage`.
+  void enter(mlir::Value row, mlir::ValueRange outer, int stage = -1) {
+    row_ = row;
+    f_.enterRow(outer.empty() ? mlir::ValueRange(row) : outer, {});
+    indexBase_ = f_.mul(row, f_.inner);
+    for (int s = 0; s <= stage; ++s) f_.computeUniform(s);
   }
 
   Values nextIndices(mlir::ValueRange outer) {
@@ -270,12 +341,19 @@ class RowLoops {
   /// The results of the reductions of `stage` as registers hold them.
   Values emitReductions(int stage, const std::vector<Kept>& taken) {
     const std::vector<Running> running = start(stage);
+    return overBlocks(running,
+                      [&](mlir::Value from, mlir::Value to) { return emitBlock(stage, from, to, running, taken); });
+  }
+  /// The results of `reduceBlock`, called with the elements of a block: their partial results.
+  Values overBlocks(const std::vector<Running>& running,
+                    const std::function<Values(mlir::Value, mlir::Value)>& reduceBlock) {
     const mlir::Value blocks = f_.divide(f_.add(f_.inner, f_.i64(block_ - 1)), f_.i64(block_));
     const mlir::Value several = f_.less(f_.i64(1), blocks);
     Values results;
     for (const Running& r : running) results.push_back(r.reduction.ofNothing(b_).value);
     return f_.loop(f_.i64(0), blocks, 1, results, [&](mlir::Value block, mlir::ValueRange) {
-      const Values partials = emitBlock(stage, block, running, taken);
+      const auto [from, to] = elementsOf(block);
+      const Values partials = reduceBlock(from, to);
       return f_.choose(
           several,
           [&] {
@@ -302,12 +380,16 @@ class RowLoops {
 
   mlir::Value placeOf(const Saved& s) { return f_.address(s.results, f_.memoryType(s.reduction.type()), inGroup_); }
 
+  std::pair<mlir::Value, mlir::Value> elementsOf(mlir::Value block) {
+    const mlir::Value from = f_.mul(block, f_.i64(block_));
+    return {from, f_.minimum(f_.inner, f_.add(from, f_.i64(block_)))};
+  }
+
   /// Level 1 over one block of the row: the block's partial results. Also stores what the stage stores.
-  Values emitBlock(int stage, mlir::Value block, const std::vector<Running>& running, const std::vector<Kept>& taken) {
+  Values emitBlock(int stage, mlir::Value from, mlir::Value to, const std::vector<Running>& running,
+                   const std::vector<Kept>& taken) {
     const std::vector<std::size_t> outputs = schedule_.outputs(stage);
     const std::vector<std::size_t> ids = schedule_.varyingBehind(schedule_.targets(stage), valuesOf(taken));
-    const mlir::Value from = f_.mul(block, f_.i64(block_));
-    const mlir::Value to = f_.minimum(f_.inner, f_.add(from, f_.i64(block_)));
 
     auto compute = [&](const Point& point) {
       loadKept(taken, point);
@@ -320,12 +402,6 @@ class RowLoops {
     const std::size_t cost = f_.cost(ids, [&](const Point& point) { loadKept(taken, point); });
     const bool inRegisters = cost <= kCheapBody && running.size() <= 2;
 
-    // One vector of elements, into whichever accumulators `lanesOf` names.
-    auto accumulate = [&](const Point& point, const Running& r, Val lanes) {
-      const Val value = b_.toVector(r.reduction.enter(b_, f_.value(r.operand)));
-      const Val next = r.reduction.accumulate(b_, lanes, value);
-      return point.count ? b_.select({point.mask, DType::Bool}, next, lanes) : next;
-    };
     auto throughMemory = [&](const Point& point) {
       compute(point);
       const mlir::Value lane = remainderOf(f_.sub(point.i, from), lanes_);
@@ -442,6 +518,13 @@ class RowLoops {
     return f_.choose(fits(f_.lanes), [&] { return shortRow(1); }, longer);
   }
 
+  /// The lanes with one vector of elements more, which have been computed.
+  Val accumulate(const Point& point, const Running& r, Val lanes) {
+    const Val value = b_.toVector(r.reduction.enter(b_, f_.value(r.operand)));
+    const Val next = r.reduction.accumulate(b_, lanes, value);
+    return point.count ? b_.select({point.mask, DType::Bool}, next, lanes) : next;
+  }
+
   Point partial(mlir::Value at, mlir::Value to) {
     return f_.partialPoint(at, f_.minimum(f_.sub(to, at), f_.i64(f_.lanes)));
   }
@@ -461,7 +544,8 @@ class RowLoops {
       indexBase_ = f_.mul(row, f_.inner);
       f_.computeUniform(0);
       const std::vector<Running> running = start(0);
-      const Values partials = emitBlock(0, block, running, {});
+      const auto [from, to] = elementsOf(block);
+      const Values partials = emitBlock(0, from, to, running, {});
       for (std::size_t k = 0; k < running.size(); ++k) {
         f_.setValue(running[k].id, running[k].reduction.leave(b_, {partials[k], running[k].reduction.type()}));
       }

@@ -4,5 +4,5 @@
 #pragma once
 
 namespace tandem {
-inline constexpr const char* kGeneratorVersion = "23";
+inline constexpr const char* kGeneratorVersion = "24";
 }  // namespace tandem

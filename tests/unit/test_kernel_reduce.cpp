@@ -143,36 +143,35 @@ TEST(KernelReduce, OrderIgnoresStrides) {
   }
 }
 
-TEST(KernelReduce, ColumnsAsRowsOfTheirOrder) {
+/// A Column and a Leading kernel of the same reductions, over columns that are dense down their length.
+void compareColumnsWithRows(const std::vector<OpCode>& reductions, std::int64_t count) {
   Build columns(KernelKind::Column, 0), rows(KernelKind::Leading, 1);
   for (Build* k : {&columns, &rows}) {
     const Access out = k == &columns ? Access::Unit : Access::Zero;
     const auto x = k->input(DType::Float64, k == &columns ? Access::Strided : Access::Unit);
-    k->output(DType::Float64, out, k->reduce(OpCode::sum, DType::Float64, x));
-    k->output(DType::Float64, out, k->reduce(OpCode::amin, DType::Float64, x));
+    for (OpCode op : reductions) k->output(DType::Float64, out, k->reduce(op, DType::Float64, x));
   }
-  constexpr std::int64_t kColumns = 5;
   for (std::int64_t n : {1, 7, 8, 9, 40, 1023, 1024, 1025, 8192, 8193, 20000}) {
-    const auto x = noises<double>(static_cast<std::size_t>(kColumns * n));
-    std::vector<double> a(2 * kColumns), b(2 * kColumns, 1);
-    run(columns.signature,
-        Args(columns.signature)
-            .inner(kColumns)
-            .reduced(n)
-            .operand(0, x.data(), n, {}, 1)
-            .operand(1, a.data())
-            .operand(2, a.data() + kColumns),
-        0, kColumns);
-    run(rows.signature,
-        Args(rows.signature)
-            .outer(0, kColumns)
-            .inner(n)
-            .operand(0, x.data(), 1, {n})
-            .operand(1, b.data(), 0, {1})
-            .operand(2, b.data() + kColumns, 0, {1}),
-        0, kColumns);
+    const auto x = noises<double>(static_cast<std::size_t>(count * n));
+    std::vector<double> a(reductions.size() * count), b(reductions.size() * count, 1);
+    Args down(columns.signature), along(rows.signature);
+    down.inner(count).reduced(n).operand(0, x.data(), n, {}, 1);
+    along.outer(0, count).inner(n).operand(0, x.data(), 1, {n});
+    for (std::size_t k = 0; k < reductions.size(); ++k) {
+      down.operand(k + 1, a.data() + k * count);
+      along.operand(k + 1, b.data() + k * count, 0, {1});
+    }
+    run(columns.signature, down, 0, count);
+    run(rows.signature, along, 0, count);
     for (std::size_t i = 0; i < a.size(); ++i) ASSERT_TRUE(sameBits(a[i], b[i])) << n << " at " << i;
   }
+}
+
+TEST(KernelReduce, ColumnsAsRowsOfTheirOrder) { compareColumnsWithRows({OpCode::sum, OpCode::amin}, 5); }
+
+TEST(KernelReduce, SomeRowsOfTheirOrderAtOnce) {
+  for (std::int64_t count : {1, 3, 4, 5, 11})
+    for (OpCode op : {OpCode::sum, OpCode::amin}) compareColumnsWithRows({op}, count);
 }
 
 TEST(KernelReduce, PartialsAndFinishEqualOneRowKernel) {
