@@ -159,7 +159,11 @@ struct Part {
   }
 };
 
-bool hasDenseRows(const ArrayView& x) { return x.numel() == 0 || x.strides.back() == 1; }
+/// Shorter rows take less time as arrays are copied.
+bool hasDenseRows(const ArrayView& x) {
+  constexpr std::int64_t kShortRow = 8;
+  return x.contiguous() || (x.strides.back() == 1 && x.shape.back() > kShortRow);
+}
 
 /// Large inputs, one behind the other. A thread has the part of the output that it has of other arrays of the size,
 /// whichever inputs lie there: what reads the output next finds it in that thread's cache.
