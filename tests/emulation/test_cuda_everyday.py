@@ -527,3 +527,26 @@ def test_the_launcher_counts_gpus():
     from tandem.distributed import run
 
     assert run._count("gpu") == run._count("auto") == DEVICES
+
+
+@pytest.mark.parametrize("shape", [(100,), (7, 9)])
+def test_any_byte_but_zero_is_true(shape):
+    count = 63 if len(shape) > 1 else 100
+    x = tandem.arange(count).reshape(shape)
+    seen = (tandem.nonzero, tandem.unique, tandem.argmax, tandem.argmin, tandem.argsort, tandem.logical_not)
+    pairs = (tandem.sort, tandem.cummax, tandem.cummin, tandem.max, tandem.min, tandem.mode)
+    bytes_ = (tandem.arange(count, dtype=tandem.uint8) * 7 % 4 * 85).reshape(shape)
+    for odd in (bytes_.view(tandem.bool), bytes_.cuda().view(tandem.bool)):
+        good = bytes_.to(odd.device) != 0
+        values = x.to(odd.device)
+        for f in seen:
+            assert tandem.equal(f(odd), f(good)), (f, odd.device)
+        for f in pairs:
+            for found, wanted in zip(f(odd, dim=0), f(good, dim=0), strict=True):
+                assert tandem.equal(found, wanted), (f, odd.device)
+        assert tandem.equal(values[odd], values[good]) and tandem.equal(values.T[odd.T], values.T[good.T])
+        assert tandem.equal(tandem.where(odd, values, 0), tandem.where(good, values, 0))
+        assert tandem.equal(values.masked_fill(odd, 3), values.masked_fill(good, 3))
+        assert odd.sum().item() == good.sum().item() and odd.any().item() == good.any().item()
+        for f in (lambda m: m.to(tandem.float32), lambda m: m & m, lambda m: m == m, lambda m: tandem.cumsum(m, 0)):
+            assert tandem.equal(f(odd), f(good))

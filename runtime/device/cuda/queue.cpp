@@ -87,10 +87,11 @@ View flatView(const ArrayView& array) {
 std::string typeName(DType t) {
   if (t == DType::Float32) return "float";
   if (t == DType::Float64) return "double";
+  if (t == DType::Bool) return "truth";
   return std::string(dtypeName(t));
 }
 
-std::string computeName(DType t) { return typeName(computeType(t)); }
+std::string computeName(DType t) { return t == DType::Bool ? "bool" : typeName(computeType(t)); }
 
 Workspace::Workspace(std::size_t bytes) : data_(allocateForWork(bytes, stream())), gpu_(&stream().gpu()) {}
 

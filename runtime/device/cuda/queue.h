@@ -93,7 +93,7 @@ View view(const ArrayView& array);
 View flatView(const ArrayView& array);
 
 /// `float`, `int64`, `float16` ...: what a dtype is called in common.cu. Half types are stored as structs of their
-/// bits; `computeName` is what arithmetic on them uses: float.
+/// bits, bools as `truth`; `computeName` is what arithmetic on them uses: float and bool.
 std::string typeName(DType t);
 std::string computeName(DType t);
 

@@ -23,8 +23,7 @@ void reduce(const char* op, const ArrayView& input, const AlongDim& split, bool 
   const Dense x(input);
   const std::int64_t lines = split.outer * split.inner;
   const bool rows = split.inner == 1 && split.size >= kRow;
-  const DType t = input.dtype == DType::Bool ? DType::UInt8 : input.dtype;
-  const std::initializer_list<Define> defines = {{"ELEMENT", typeName(t)}, {"LARGEST", largest ? "1" : "0"}};
+  const std::initializer_list<Define> defines = {{"ELEMENT", typeName(input.dtype)}, {"LARGEST", largest ? "1" : "0"}};
   // Few long lines are cut into chunks.
   const std::int64_t threads = rows ? lines * kThreads : lines;
   const std::int64_t wanted = std::max<std::int64_t>(kBusy * limits().multiprocessors / threads, 1);

@@ -102,7 +102,7 @@ static __device__ inline ELEMENT scoreOf(const Attention& p, int64 b, int64 h, i
   const int64 at = b * p.maskStrides[0] + h * p.maskStrides[1] + row * p.maskStrides[2] + key * p.maskStrides[3];
 #endif
 #if MASK == 1
-  s += ((const bool*)p.mask)[at] ? (ELEMENT)0 : minusInfinity();
+  s += load(((const truth*)p.mask)[at]) ? (ELEMENT)0 : minusInfinity();
 #elif MASK == 2
   s += ((const ELEMENT*)p.mask)[at];
 #endif

@@ -35,7 +35,7 @@ void queue(const LibraryCall& call, bool maxima) {
   if (listed) bags.offsets = view(call.inputs[2]);
   const View factors = call.inputs.size() > plain ? view(call.inputs[plain]) : View{};
   const std::initializer_list<Define> defines = {
-      {"ELEMENT", combinedType(table.dtype)},
+      {"ELEMENT", typeName(table.dtype)},
       {"INDEX", indexType("embedding_bag", index)},
       {"OFFSET", listed ? indexType("embedding_bag", call.inputs[2]) : typeName(DType::Int64)},
       {"MAXIMA", maxima ? "1" : "0"}};
@@ -48,7 +48,7 @@ void queue(const LibraryCall& call, bool maxima) {
   if (!maxima)
     launch(kBags.kernel("countRows", defines), elementwise(bags.count), view(index), bags, padding, second, where);
   launch(kBags.kernel("bags", defines), elementwise(out.numel()), view(table), view(index), factors, bags, padding,
-         mean ? second : nullptr, std::int32_t{table.dtype == DType::Bool}, out.data, second, where);
+         mean ? second : nullptr, out.data, second, where);
 }
 
 }  // namespace

@@ -37,9 +37,9 @@ struct Bags {
   }
 };
 
-// A thread a column of a bag. Bools are bytes, whose sums and products stay 0 and 1 (`truth`).
+// A thread a column of a bag.
 extern "C" __global__ void bags(View table, View index, View factors, Bags bags, int64 padding, const int64* means,
-                                int32 truth, T* out, int64* rows, int64* where) {
+                                T* out, int64* rows, int64* where) {
   const int64 size = table.shape[0], width = table.shape[1];
   GRID_LOOP(e, bags.count * width) {
     const int64 bag = View::divide(e, width), column = e - bag * width;
@@ -60,7 +60,6 @@ extern "C" __global__ void bags(View table, View index, View factors, Bags bags,
 #else
       const C factor = factors.data ? (C)load(factors.as<T>()[factors.offset(p)]) : (C)1;
       result = plus(result, times(factor, v));
-      if (truth) result = (C)(result != (C)0);
 #endif
     }
 #if MAXIMA

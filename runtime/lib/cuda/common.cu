@@ -13,6 +13,9 @@ typedef unsigned int uint32;
 struct float16 { unsigned short bits; };
 struct bfloat16 { unsigned short bits; };
 
+// A bool in memory, where any byte but 0 is true: a bool of C++ would have to be 0 or 1.
+struct truth { uint8 byte; };
+
 #define INFINITY_F __int_as_float(0x7f800000)
 #define NAN_F __int_as_float(0x7fc00000)
 #define INFINITY_D __longlong_as_double(0x7ff0000000000000LL)
@@ -57,18 +60,22 @@ FORMULA double ofBits(int64 x) { return __longlong_as_double(x); }
 FORMULA int32 bitsOf(float x) { return __float_as_int(x); }
 FORMULA float ofBits(int32 x) { return __int_as_float(x); }
 
-// Between what is stored and what is computed in: of half types float, else the type itself.
+// Between what is stored and what is computed in: of half types float, of truth bool, else the type itself.
 template <class T> struct Compute { typedef T type; };
 template <> struct Compute<float16> { typedef float type; };
 template <> struct Compute<bfloat16> { typedef float type; };
+template <> struct Compute<truth> { typedef bool type; };
 template <class T> static __device__ inline T load(T v) { return v; }
+static __device__ inline bool load(truth v) { return v.byte != 0; }
 static __device__ inline float load(float16 v) { return widen(v); }
 static __device__ inline float load(bfloat16 v) { return widen(v); }
 template <class T> struct Store { template <class C> static __device__ inline T of(C v) { return (T)v; } };
 template <> struct Store<float16> { static __device__ inline float16 of(float v) { return toFloat16(v); } };
 template <> struct Store<bfloat16> { static __device__ inline bfloat16 of(float v) { return toBFloat16(v); } };
+template <> struct Store<truth> { template <class C> static __device__ inline truth of(C v) { truth t; t.byte = v != 0; return t; } };
 
 template <class T> static __device__ inline bool isNan(T v) { return v != v; }
+static __device__ inline bool isNan(truth) { return false; }
 static __device__ inline bool isNan(float16 v) { return (v.bits & 0x7fffu) > 0x7c00u; }
 static __device__ inline bool isNan(bfloat16 v) { return (v.bits & 0x7fffu) > 0x7f80u; }
 

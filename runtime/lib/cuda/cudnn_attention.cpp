@@ -322,7 +322,7 @@ Rows rowsOf(const Key& key, const std::optional<Mask>& mask) {
 }
 
 const Function& kernel(const char* name, DType half, DType out = DType::Float32) {
-  return source().kernel(name, {{"MASK", "bool"}, {"IS_BOOL", "1"}, {"HALF", typeName(half)}, {"OUT", typeName(out)}});
+  return source().kernel(name, {{"MASK", "truth"}, {"IS_BOOL", "1"}, {"HALF", typeName(half)}, {"OUT", typeName(out)}});
 }
 
 std::size_t bytesOf(const Dims& shape, DType dtype) {

@@ -17,7 +17,7 @@ extern "C" __global__ void prepareMask(View mask, float* out, uint8* alive) {
     const int64 b = line / (mask.shape[2] * mask.shape[1]);
     const int64 at = b * mask.strides[0] + h * mask.strides[1] + row * mask.strides[2];
     for (int64 key = threadIdx.x; key < keys; key += blockDim.x) {
-      const MASK m = ((const MASK*)mask.data)[at + key * mask.strides[3]];
+      const Compute<MASK>::type m = load(((const MASK*)mask.data)[at + key * mask.strides[3]]);
 #if IS_BOOL
       const float v = m ? 0.0f : NOTHING;
 #else

@@ -108,7 +108,7 @@ void scatterAll(std::string_view op, const LibraryCall& call, How how) {
   if (s.index.numel() == 0) return;
   const DType t = s.out.dtype;
   how = howOf(how, t);
-  const std::string type = how == How::Last ? unitType(t) : combinedType(t);
+  const std::string type = how == How::Last ? unitType(t) : typeName(t);
   const std::string number = std::to_string(static_cast<int>(how));
   if (s.length <= kShort) return scatterShort(s, type, number);
   if (how == How::Sum && (t == DType::Int32 || t == DType::Int64)) return scatterAtomic(s);

@@ -138,7 +138,7 @@ void writeBlocks(const LibraryCall& call, const ArrayView& x, const ArrayView& v
     return launch(source().kernel("addPlaces", {{"ELEMENT", unitType(t)}, {"ATOMIC", "1"}}), grid, places, count,
                   blocks, blocks, inner, outerWalk, indexWalk, innerWalk, values.data, out.data);
   sortPairs(reinterpret_cast<std::uint64_t*>(places), positions, 1, count, bitsOf(static_cast<std::uint64_t>(blocks)));
-  launch(source().kernel("writePlaces", {{"ELEMENT", how == How::Last ? unitType(t) : combinedType(t)},
+  launch(source().kernel("writePlaces", {{"ELEMENT", how == How::Last ? unitType(t) : typeName(t)},
                                          {"HOW", std::to_string(static_cast<int>(how))}}),
          grid, places, positions, count, blocks, blocks, inner, outerWalk, indexWalk, innerWalk, values.data, out.data);
 }

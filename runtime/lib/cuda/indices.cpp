@@ -20,6 +20,4 @@ How howOf(How how, DType t) {
   return how == How::Sum ? How::Greatest : how == How::Product ? How::Least : how;
 }
 
-std::string combinedType(DType t) { return typeName(t == DType::Bool ? DType::UInt8 : t); }
-
 }  // namespace tandem::cuda

@@ -19,7 +19,5 @@ Fault* expectIndices(const LibraryCall& call, std::string_view op, tandem::lib::
 enum class How { Last, Sum, Product, Least, Greatest };
 /// Bools are 0 and 1: their sum is the larger one, their product the smaller.
 How howOf(How how, DType t);
-/// The type that the elements of `t` are combined in, as their value; bools as bytes.
-std::string combinedType(DType t);
 
 }  // namespace tandem::cuda

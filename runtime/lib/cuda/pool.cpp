@@ -97,10 +97,9 @@ void maxima(const LibraryCall& call, bool places) {
   const Dense x(call.inputs[0]);
   Pool pool(spatialSizes(x.view().shape, size.size()), size, kernel, stride, padding, dilation);
   pool.makeRegular();
-  const DType t = values.dtype == DType::Bool ? DType::UInt8 : values.dtype;
   const std::int64_t n = values.numel();
-  launch(kernelOf("maximum", t), elementwise(n), x.data(), values.data, places ? call.outputs[1].data : nullptr, n,
-         Windows(pool));
+  launch(kernelOf("maximum", values.dtype), elementwise(n), x.data(), values.data,
+         places ? call.outputs[1].data : nullptr, n, Windows(pool));
 }
 
 void average(const LibraryCall& call) {

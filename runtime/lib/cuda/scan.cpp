@@ -54,9 +54,7 @@ void scan(const LibraryCall& call, Kind kind, std::int64_t dim, bool flip = fals
   if (kind == Kind::Recurrence) factors.emplace(call.inputs[1]);
   const void* factorData = factors ? factors->data() : nullptr;
   void* places = kind == Kind::Max || kind == Kind::Min ? call.outputs[1].data : nullptr;
-  // Bools are ordered, and combined, as bytes; but their sums are bools.
-  const bool bytes = out.dtype == DType::Bool && places != nullptr;
-  const DType t = bytes ? DType::UInt8 : out.dtype;
+  const DType t = out.dtype;
   const auto number = std::to_string(static_cast<int>(kind));
   const std::initializer_list<Define> defines = {
       {"ELEMENT", typeName(t)}, {"CARRY", carryName(kind, t)}, {"KIND", number}};
