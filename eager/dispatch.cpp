@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <utility>
-#include <vector>
 
 #include "eager/apply_steps.h"
 #include "eager/batch.h"
@@ -12,6 +11,8 @@
 #include "eager/kernels.h"
 #include "eager/memory_format.h"
 #include "eager/placement.h"
+#include "runtime/base/inline_array.h"
+#include "runtime/kernel/call_cache.h"
 
 namespace tandem {
 namespace {
@@ -95,7 +96,8 @@ void turnBack(const Tensor& result, const Dims& shape, const Dims& order, const 
 /// An elementwise operation computed, and its results laid out, in the order in which its operands lie in memory, as in
 /// PyTorch. False, having done nothing, where that is row-major.
 bool applyInOrder(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tensor> results) {
-  std::vector<const Tensor*> tensors;
+  TANDEM_CHECK(operands.size() <= CallKey::kMost, f.name);
+  SmallVector<const Tensor*, CallKey::kMost> tensors;
   std::size_t rank = 0;
   for (const Operand& o : operands) {
     if (!o.isTensor()) continue;
@@ -108,8 +110,9 @@ bool applyInOrder(const OpFacts& f, Operands operands, Attrs attrs, std::span<Te
       if (shape[d] == 1) shape[d] = t->shape()[k];
       if (t->shape()[k] != 1 && t->shape()[k] != shape[d]) return false;  // an error, which the rule of shapes knows
     }
-  std::vector<Dims> strides;
-  for (const Tensor* t : tensors) strides.push_back(broadcastStrides(t->shape(), t->strides(), shape));
+  InlineArray<Dims, CallKey::kMost> strides(tensors.size(), [&](std::size_t k) {
+    return broadcastStrides(tensors[k]->shape(), tensors[k]->strides(), shape);
+  });
   const Dims order = orderOfStrides(shape, strides);
   if (std::ranges::is_sorted(order)) return false;
   const Tensor& first = *tensors[0];
@@ -117,13 +120,13 @@ bool applyInOrder(const OpFacts& f, Operands operands, Attrs attrs, std::span<Te
       tensors.size() == operands.size() && isDense(first, order) && std::ranges::all_of(tensors, [&](const Tensor* t) {
         return t->shape() == first.shape() && t->strides() == first.strides();
       });
-  std::vector<Operand> in(operands.begin(), operands.end());
-  std::vector<Tensor> kept;
-  kept.reserve(in.size());
-  for (Operand& o : in) {
+  SmallVector<Operand, CallKey::kMost> in;
+  InlineArray<Tensor, CallKey::kMost> kept(0);
+  for (const Operand& o : operands) {
+    in.push_back(o);
     if (!o.isTensor() || o.tensor().dim() == 0) continue;
     kept.push_back(turned(o.tensor(), order));
-    o = Operand(kept.back());
+    in.back() = Operand(kept[kept.size() - 1]);
   }
   applyUntaped(f, in, attrs, results);
   for (const Tensor& result : results) turnBack(result, shape, order, alike ? &first : nullptr);

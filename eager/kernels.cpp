@@ -91,8 +91,18 @@ class KeyWriter {
   std::size_t at_ = 3;
 };
 
-/// Writes what a call has for kernels over one inner dim where everything is contiguous and of one shape, or of one
-/// element: into `key`, and from `args` on. Returns the arguments' end; null where it is not so.
+/// How the elements of a call lie: row-major, or all as the first result.
+enum class Lie { Contiguous, Alike };
+
+template <Lie lie>
+[[gnu::always_inline]] inline bool lies(const Tensor& t, const Tensor& as) {
+  if constexpr (lie == Lie::Contiguous) return t.isContiguous() && t.shape() == as.shape();
+  return t.shape() == as.shape() && t.strides() == as.strides();
+}
+
+/// Writes what a call has for kernels over one inner dim where everything lies so, or has one element: into `key`, and
+/// from `args` on. Returns the arguments' end; null where it is not so.
+template <Lie lie = Lie::Contiguous>
 [[gnu::always_inline]] inline std::int64_t* writeFlat(KeyWriter& key, Operands operands, std::span<const Tensor> outs,
                                                       std::int64_t* args) {
   const std::int64_t n = outs[0].numel();
@@ -103,13 +113,13 @@ class KeyWriter {
       continue;
     }
     const Tensor& t = o.tensor();
-    if (!t.isContiguous() || (t.numel() != 1 && !(t.shape() == outs[0].shape()))) return nullptr;
+    if (!lies<lie>(t, outs[0]) && (t.numel() != 1 || !t.isContiguous())) return nullptr;
     key.add(t, flatAccess(t, n));
     *args++ = address(t);
     *args++ = 0;
   }
   for (const auto& t : outs) {
-    if (!t.isContiguous()) return nullptr;
+    if (lie == Lie::Contiguous ? !t.isContiguous() : !lies<lie>(t, outs[0])) return nullptr;
     key.add(t, Access::Unit);
     *args++ = address(t);
     *args++ = 1;
@@ -130,14 +140,27 @@ const Kernel* buildFlat(const OpFacts& op, Operands operands, Attrs attrs, std::
 using FlatArgs = std::array<std::int64_t, 1 + 2 * CallKey::kMost>;
 
 /// By a kernel over one inner dim; false, having done nothing, where `writeFlat` finds more.
+template <Lie lie = Lie::Contiguous>
 bool runFlat(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
   KeyWriter key(op);
   FlatArgs args;
-  if (writeFlat(key, operands, outs, args.data()) == nullptr) return false;
+  if (writeFlat<lie>(key, operands, outs, args.data()) == nullptr) return false;
   const Device device = outs[0].device();
   const Kernel& kernel = kernelFor(key.finish(attrs, 0, device), [&] { return buildFlat(op, operands, attrs, outs); });
   LongWork away(args[0]);
   launch(device, kernel, args.data(), {args[0], 1});
+  return true;
+}
+
+/// In whatever order its dims lie: has each element a place of its own, and is there none between them?
+bool fillsMemory(const Tensor& t) {
+  std::int64_t filled = 1;
+  while (filled != t.numel()) {
+    std::size_t d = 0;
+    while (d < t.shape().size() && (t.shape()[d] == 1 || t.strides()[d] != filled)) ++d;
+    if (d == t.shape().size()) return false;
+    filled *= t.shape()[d];
+  }
   return true;
 }
 
@@ -271,6 +294,8 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
 
 void runPointwise(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
   if (outs[0].numel() == 0 || runFlat(op, operands, attrs, outs)) return;
+  const bool alike = op.kind == OpKind::Pointwise && !op.usesIndex && fillsMemory(outs[0]);
+  if (alike && runFlat<Lie::Alike>(op, operands, attrs, outs)) return;
   runStrided(op, operands, attrs, outs);
 }
 

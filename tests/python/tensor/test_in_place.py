@@ -319,3 +319,28 @@ def test_ravel_is_a_copy_of_what_is_not_contiguous(mode):
 
     assert run_in(mode, lambda: changed(lambda b: b.view(2, 3))).tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     assert run_in(mode, lambda: changed(lambda b: b[::2])).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 0, 1), (2, 1, 0), (0, 2, 1)])
+def test_writes_where_all_lie_alike(order):
+    """Memory that is full, in whatever order, is one run; with holes, or other orders beside it, it is not."""
+    made = tandem.arange(60.0).reshape(3, 4, 5).permute(order)
+    layouts = {
+        "full": made.clone(),
+        "with holes": tandem.zeros(6, 4, 5)[::2].permute(order),
+        "row-major": made.contiguous(),
+    }
+    other, mask = made.flip(0), (made > 20).contiguous()
+    for name, x in layouts.items():
+        for write in (
+            lambda t: t.mul_(3),
+            lambda t: t.add_(other, alpha=2),
+            lambda t: t.add_(t),
+            lambda t: t.clamp_(5, 40),
+            lambda t: t.addcmul_(t, other, value=0.5),
+            lambda t: t.masked_fill_(mask, -1),
+            lambda t: t.copy_(other.contiguous()),
+        ):
+            x.copy_(made)
+            expected = write(made.contiguous().clone())
+            assert write(x) is x and tandem.equal(x, expected), name
