@@ -120,9 +120,10 @@ def multi_head_attention_forward(
             multiple of `num_heads` (AssertionError).
         in_proj_weight, in_proj_bias: the projections one above the other, [3 E, E] and [3 E]; or `q_proj_weight`,
             `k_proj_weight`, `v_proj_weight` with `use_separate_proj_weight`.
-        bias_k, bias_v: [1, 1, E], one more key and value; `add_zero_attn` adds one of zeros.
+        bias_k, bias_v: [1, 1, E], one more key and value, of both or neither; `add_zero_attn` adds one of zeros.
         key_padding_mask, attn_mask: [N, S], and [L, S] or [N * heads, L, S]: True, or -inf, where nothing is
             attended to.
+        static_k, static_v: [N * heads, S, E / heads], instead of the projections of `key` and `value`.
         is_causal: a hint that `attn_mask`, which must be given (RuntimeError), is the causal one.
 
     Returns [L, N, E] and, if `need_weights`, the weights [N, L, S] ([N, heads, L, S] unless averaged), else None.
@@ -191,28 +192,39 @@ def multi_head_attention_forward(
                 f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
                 f"{(batch * num_heads, length, source)}."
             )
-    if key_padding_mask is not None and tuple(key_padding_mask.shape) != (batch, source):
-        raise AssertionError(f"expecting key_padding_mask shape of {(batch, source)}, but got {key_padding_mask.shape}")
 
     def appended(mask: Tensor | None) -> Tensor | None:
         return None if mask is None else functional.pad(mask, (0, 1))
 
-    def heads(x: Tensor) -> Tensor:
-        return x.reshape(x.shape[0], batch * num_heads, head).transpose(0, 1)
+    def heads(x: Tensor, static: Tensor | None = None, name: str = "") -> Tensor:
+        if static is None:
+            return x.reshape(x.shape[0], batch * num_heads, head).transpose(0, 1)
+        if static.size(0) != batch * num_heads:
+            raise AssertionError(f"expecting {name}.size(0) of {batch * num_heads}, but got {static.size(0)}")
+        if static.size(2) != head:
+            raise AssertionError(f"expecting {name}.size(2) of {head}, but got {static.size(2)}")
+        return static
 
+    if (bias_k is None) != (bias_v is None):
+        raise AssertionError("bias_k and bias_v are one more key and value: one of them is None")
     if bias_k is not None and bias_v is not None:
+        if static_k is not None or static_v is not None:
+            raise AssertionError("bias cannot be added to static key or value.")
         k = tandem.cat([k, bias_k.repeat(1, batch, 1)])
         v = tandem.cat([v, bias_v.repeat(1, batch, 1)])
         attn_mask, key_padding_mask = appended(attn_mask), appended(key_padding_mask)
     q = heads(q)
-    k = heads(k) if static_k is None else static_k
-    v = heads(v) if static_v is None else static_v
+    k, v = heads(k, static_k, "static_k"), heads(v, static_v, "static_v")
     if add_zero_attn:
         zeros = tandem.zeros(batch * num_heads, 1, head, dtype=k.dtype, device=k.device)
         k, v = tandem.cat([k, zeros], 1), tandem.cat([v, zeros], 1)
         attn_mask, key_padding_mask = appended(attn_mask), appended(key_padding_mask)
     source = k.shape[1]
     if key_padding_mask is not None:
+        if tuple(key_padding_mask.shape) != (batch, source):
+            raise AssertionError(
+                f"expecting key_padding_mask shape of {(batch, source)}, but got {key_padding_mask.shape}"
+            )
         padding = key_padding_mask.reshape(batch, 1, 1, source).expand(batch, num_heads, 1, source)
         padding = padding.reshape(batch * num_heads, 1, source)
         attn_mask = padding if attn_mask is None else attn_mask + padding

@@ -59,7 +59,8 @@ def _swap(tensor: tandem.Tensor, other: tandem.Tensor, name: str) -> None:
 class ConversionMethods:
     """Conversions of a module; `Module` derives from it and holds the dicts and the children.
 
-    All change the module itself and return it. Parameters stay the same objects (but see `tandem.__future__`).
+    All change the module itself and return it. Parameters stay the same objects, but for those that come from the
+    device "meta" or go there, which are new ones (and see `tandem.__future__`).
 
     Example:
         >>> import tandem
@@ -74,7 +75,7 @@ class ConversionMethods:
 
     def _apply(self, fn: Callable[[tandem.Tensor], tandem.Tensor], recurse: bool = True) -> Self:
         """Replace the values of parameters, their gradients and buffers by `fn` of them; parameters keep identity,
-        unless `__future__` says otherwise."""
+        unless `__future__` says otherwise or they come from "meta" or go there."""
         if recurse:
             for child in self.children():
                 child._apply(fn)
@@ -87,7 +88,9 @@ class ConversionMethods:
                     pass  # changed in place
                 elif __future__.get_swap_module_params_on_conversion():
                     _swap(param, Parameter(data, param.requires_grad), f"{type(self).__name__}.{name}")
-                elif __future__.get_overwrite_module_params_on_conversion():
+                elif __future__.get_overwrite_module_params_on_conversion() or (
+                    data.is_meta != param.is_meta and not is_lazy(param)
+                ):
                     param = self._parameters[name] = Parameter(data, param.requires_grad)
                 else:
                     param.data = data

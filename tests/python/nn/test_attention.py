@@ -179,3 +179,28 @@ def test_bfloat16_is_float32_rounded(size, options, widths, threads):
     assert ((got.double() - want).abs() <= terms * 2**-7 + 2**-133).all()
     laid = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (query, key, value)]
     assert_same_bits(F.scaled_dot_product_attention(*laid, **options), got)
+
+
+def test_given_keys_and_values_take_the_place_of_projections():
+    q, weight, out = tandem.arange(12.0).reshape(3, 1, 4) / 10, tandem.eye(4).repeat(3, 1), tandem.eye(4)
+    k, v = tandem.arange(20.0).reshape(2, 5, 2) / 7, tandem.arange(20.0).reshape(2, 5, 2) / 3
+
+    def attention(bias_k=None, bias_v=None, **options):
+        return F.multi_head_attention_forward(
+            q, q, q, 4, 2, weight, None, bias_k, bias_v, False, 0.0, out, None, **options
+        )
+
+    padding = tandem.tensor([[False] * 4 + [True]])  # as many as there are keys that are attended to
+    result, weights = attention(static_k=k, static_v=v, key_padding_mask=padding)
+    expected = by_definition(q.reshape(3, 2, 2).transpose(0, 1), k[:, :4], v[:, :4])
+    tandem.testing.assert_close(result, expected.transpose(0, 1).reshape(3, 1, 4))
+    assert weights.shape == (1, 3, 5)
+    one = tandem.ones(1, 1, 4)
+    with pytest.raises(AssertionError, match="bias cannot be added to static"):
+        attention(one, one, static_k=k, static_v=v)
+    with pytest.raises(AssertionError, match="one of them is None"):
+        attention(one)
+    with pytest.raises(AssertionError, match=r"expecting static_k.size\(0\) of 2, but got 1"):
+        attention(static_k=k[:1])
+    with pytest.raises(AssertionError, match=r"expecting static_v.size\(2\) of 2, but got 1"):
+        attention(static_v=v[..., :1])

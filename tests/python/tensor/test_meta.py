@@ -127,6 +127,17 @@ def test_modules_get_their_memory():
     assert empty.weight.is_cpu and empty(tandem.ones(1, 2)).shape == (1, 3)
 
 
+def test_parameters_that_come_from_meta_or_go_there_are_new_ones():
+    layer = nn.Linear(2, 3)
+    layer.weight.grad = tandem.ones(3, 2)
+    here = layer.weight
+    there = layer.to("meta").weight
+    assert there is not here and here.is_cpu and there.is_meta and there.grad.is_meta and here.grad.is_cpu
+    assert there.requires_grad and layer.double().weight is there
+    back = layer.to_empty(device="cpu").weight
+    assert back is not there and isinstance(back, nn.Parameter) and back.is_cpu and back.grad.is_cpu and there.is_meta
+
+
 def test_copies_and_files():
     x = tandem.empty(2, 3, device="meta").t()
     p = nn.Parameter(tandem.empty(2, device="meta"))
