@@ -648,6 +648,8 @@ _lazy_enter: Any
 _lazy_exit: Any
 _lend: Any
 _in_transform: Any
+_transformed_inside: Any
+_same_memory: Any
 _linearize: Any
 _memory_stats: Any
 _optimizer_update: Any

@@ -17,8 +17,15 @@ namespace {
 
 // ---- vmap -----------------------------------------------------------------------------------------------------------
 
-std::vector<std::unique_ptr<BatchScope>>& openScopes() {
-  thread_local std::vector<std::unique_ptr<BatchScope>> scopes;
+/// How many functions that a user has transformed run on this thread, one within another.
+thread_local int usersTransforms = 0;
+
+struct OpenScope {
+  std::unique_ptr<BatchScope> scope;
+  int transforms;  // that it was begun in
+};
+std::vector<OpenScope>& openScopes() {
+  thread_local std::vector<OpenScope> scopes;
   return scopes;
 }
 
@@ -29,13 +36,20 @@ PyObject* vmapEnter(PyObject*, PyObject* args) {
   return guarded([&] {
     std::string_view r(randomness);
     auto mode = r == "same" ? Randomness::Same : r == "different" ? Randomness::Different : Randomness::Error;
-    openScopes().push_back(std::make_unique<BatchScope>(size, mode));
-    return PyLong_FromLongLong(openScopes().back()->axis().id);
+    openScopes().push_back({std::make_unique<BatchScope>(size, mode), usersTransforms});
+    return PyLong_FromLongLong(openScopes().back().scope->axis().id);
   });
 }
 PyObject* vmapExit(PyObject*, PyObject*) {
   if (!openScopes().empty()) openScopes().pop_back();
   Py_RETURN_NONE;
+}
+PyObject* transformedInside(PyObject*, PyObject* axis) {
+  const long long id = PyLong_AsLongLong(axis);
+  if (id == -1 && PyErr_Occurred() != nullptr) return nullptr;
+  for (const OpenScope& open : openScopes())
+    if (open.scope->axis().id == id) return PyBool_FromLong(usersTransforms > open.transforms ? 1 : 0);
+  Py_RETURN_FALSE;
 }
 
 template <Tensor (*function)(const Tensor&, std::int64_t, std::int64_t)>
@@ -92,9 +106,6 @@ std::vector<Tensor> listOf(PyObject* o) {
 }
 
 void freeMap(PyObject* capsule) { delete static_cast<autograd::TensorFunction*>(PyCapsule_GetPointer(capsule, kMap)); }
-
-/// How many functions that a user has transformed run on this thread, one within another.
-thread_local int usersTransforms = 0;
 
 PyObject* inTransform(PyObject*, PyObject*) { return PyBool_FromLong(usersTransforms > 0 ? 1 : 0); }
 
@@ -196,6 +207,8 @@ void initFunc(PyObject* module) {
       {"_batch_axes", batchAxes, METH_O, "The axes of a tensor, outermost first."},
       {"_active_axes", activeAxesList, METH_NOARGS,
        "(axis, size, randomness) of every vmap this is called in, outermost first."},
+      {"_transformed_inside", transformedInside, METH_O,
+       "(axis): is a function of the user's differentiated within the vmap of that axis?"},
       {"_vjp", transformed<autograd::vjp>, METH_VARARGS, "(f, primals, users=False): the outputs, and the pullback."},
       {"_linearize", transformed<autograd::linearize>, METH_VARARGS,
        "(f, primals, users=False): the outputs, and the pushforward."},

@@ -220,6 +220,13 @@ PyObject* saved(PyObject*, PyObject* object) {
   });
 }
 
+PyObject* sameMemory(PyObject*, PyObject* args) {
+  PyObject *tensor, *other;
+  if (PyArg_ParseTuple(args, "O!O!", tensorType, &tensor, tensorType, &other) == 0) return nullptr;
+  const Storage& memory = *tensorOf(tensor).impl()->storage;
+  return PyBool_FromLong(memory.sameMemory(*tensorOf(other).impl()->storage) ? 1 : 0);
+}
+
 }  // namespace
 
 PyObject* savedTensorsOf(Node& node) {
@@ -256,6 +263,7 @@ void initFunction(PyObject* module) {
       {"_function_begin", begin, METH_VARARGS, "The node of a Function's call, or None."},
       {"_function_end", end, METH_VARARGS, "The outputs of a Function's call, with their history."},
       {"_function_saved", saved, METH_O, "What a Function's call saved."},
+      {"_same_memory", sameMemory, METH_VARARGS, "(tensor, other): do both look at one memory?"},
       {nullptr, nullptr, 0, nullptr},
   };
   checked(PyModule_AddFunctions(module, functions));

@@ -127,7 +127,7 @@ constexpr Named kOwnFunctions[] = {
     {"_lend", {lends}},
     {"_tensor_read", {nothing, false, true}},
     {"_runtime_is_zero _makes_state", {nothing}},
-    {"_function_begin _function_saved", {nothing, true}},
+    {"_function_begin _function_saved _count_write _same_memory _transformed_inside", {nothing, true}},
     {"_function_end", {endsFunction, true}},
     {"_register_hook _remove_hook", {hooks}},
 };

@@ -294,6 +294,10 @@ class RemovableHandle:
         self.id = next(_handle_ids)
         self._hooks = (hooks, *extra)
 
+    def hooks_dict_ref(self) -> dict[int, Any]:
+        """The dict that holds the hook."""
+        return self._hooks[0]
+
     def remove(self) -> None:
         """Remove the hook; does nothing the second time."""
         for hooks in self._hooks:

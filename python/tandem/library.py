@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tandem import _C
-from tandem.autograd.function import Function
+from tandem._schemas import Schema, infer_schema, read_schema
+from tandem.autograd.function import Function, _mapped
 
 __all__ = [
     "CustomOpDef",
@@ -16,6 +19,7 @@ __all__ = [
     "define",
     "impl",
     "impl_abstract",
+    "infer_schema",
     "opcheck",
     "register_autograd",
     "register_fake",
@@ -25,6 +29,8 @@ __all__ = [
 ]
 
 _registered: dict[str, CustomOpDef] = {}
+_log = logging.getLogger(__name__)
+_DEVICES = ("cpu", "cuda", "meta")
 
 
 class CustomOpDef:
@@ -38,20 +44,27 @@ class CustomOpDef:
     (tensor([2.]), tensor([2.]))
     """
 
-    def __init__(self, name: str, function: Callable[..., Any] | None, signature: inspect.Signature | None = None):
+    def __init__(self, name: str, schema: Schema | None = None, signature: inspect.Signature | None = None):
         self._qualname = name
-        self._function = function
-        self._signature = signature or (inspect.signature(function) if function is not None else None)
+        self._schema_known = schema
+        self._signature = schema.signature if schema is not None else signature
         parameters = self._signature.parameters.values() if self._signature is not None else ()
         # Where arguments are by place or name: their names, and what they are if they are not given.
         self._plain = all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters)
         self._positional = tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
         self._keywords = tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
         self._defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        self._function: Callable[..., Any] | None = None  # for all devices that have none of their own
+        self._first: Callable[..., Any] | None = None  # the one that the operation was made of
+        self._by_device: dict[str, Callable[..., Any]] = {}
+        self._disabled: set[str | None] = set()
         self._backward: Callable[..., Any] | None = None
         self._setup: Callable[..., Any] | None = None
         self._fake: Callable[..., Any] | None = None
-        self._mutates: Sequence[str] = ()  # names of arguments
+        self._rule: Callable[..., Any] | None = None  # of vmap
+        self._mutates: Sequence[str] = schema.mutates if schema is not None else ()  # names of arguments
+        self._own_results = False  # must results have memory of their own?
+        self._overloads: dict[str, CustomOpDef] = {}
         self._call = _differentiable(self)
         self.__name__ = name.rpartition("::")[2]
 
@@ -61,53 +74,180 @@ class CustomOpDef:
         return self
 
     def overloads(self) -> list[str]:
-        """['default']."""
-        return ["default"]
+        """'default', and the names of those that were defined as `namespace::name.overload`."""
+        return ["default", *self._overloads]
+
+    def __getattr__(self, name: str) -> Any:
+        overloads = self.__dict__.get("_overloads", {})
+        if name not in overloads:
+            raise AttributeError(f"the operation has no overload '{name}'", name=name, obj=self)
+        return overloads[name]
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
 
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
-        """Takes what gives shapes without values, which `opcheck` alone asks for; the function itself."""
+        """Takes what gives results without values, for the device "meta" and `opcheck`; the function itself."""
         self._fake = fn
         return fn
 
     def register_kernel(
         self, device_types: str | Sequence[str] | None, func: Callable[..., Any] | None = None, /
     ) -> Any:
-        """The function for devices: that for "cpu", or for all (None), is called. A decorator without `func`."""
+        """The function for devices ("cpu", "cuda"), or for all that have none of their own (None); a decorator without
+        `func`. ValueError for devices of an operation that takes neither tensors nor a `device`."""
+        schema = self._schema_known
+        if device_types is not None and schema is not None and not schema.takes_tensors:
+            if not any(kind.startswith("Device") for kind in schema.types.values()):
+                raise ValueError(
+                    "Functions without tensor inputs are required to have a `device: torch.device` argument"
+                )
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            if device_types is None or "cpu" in ([device_types] if isinstance(device_types, str) else device_types):
+            if device_types is None:
                 self._function = function
+            else:
+                types = (device_types,) if isinstance(device_types, str) else device_types
+                self._by_device.update(dict.fromkeys(types, function))
             return function
 
         return register if func is None else register(func)
 
+    @contextlib.contextmanager
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
+        """A block in which the function for a device is not called, and the one that the operation was made of is.
+
+        >>> import tandem
+        >>> @tandem.library.custom_op("docs::next", mutates_args=())
+        ... def after(x: tandem.Tensor) -> tandem.Tensor:
+        ...     return x + 1
+        >>> _ = after.register_kernel("cpu", lambda x: x + 2)
+        >>> with after.set_kernel_enabled("cpu", enabled=False):
+        ...     after(tandem.zeros(1))
+        tensor([1.])
+        """
+        was = device_type in self._disabled
+        verb = "enable" if enabled else "disable"
+        if device_type not in self._by_device:
+            _log.warning(
+                "Attempted to %s kernel for %s but no kernel was registered for this device type.", verb, device_type
+            )
+        if was != enabled:
+            _log.warning("Attempted to %s kernel for %s but it was already %sd.", verb, device_type, verb)
+        (self._disabled.discard if enabled else self._disabled.add)(device_type)
+        try:
+            yield
+        finally:
+            (self._disabled.add if was else self._disabled.discard)(device_type)
+
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
-        """Takes a rule for vmap; examples are run by the function itself, whose operations have rules."""
-        return (lambda f: f) if func is None else func
+        """The rule of vmap: `func(info, in_dims, *args, **kwargs)` gives (results, where their examples lie), for
+        arguments with all examples, which `in_dims` says the place of (None: shared). Without a rule the function
+        itself is run, whose operations have rules. A decorator without `func`."""
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            if self._schema_known is not None and self._schema_known.keyword_tensors:
+                raise NotImplementedError(f"register_vmap of {self._qualname} with kwarg-only Tensor args")
+            self._rule = function
+            return function
+
+        return register if func is None else register(func)
 
     def register_autograd(
         self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
     ) -> None:
         """The derivative: `backward(ctx, *grads)` gives one gradient an argument, from what
         `setup_context(ctx, inputs, output)` kept."""
+        if self._schema_known is not None and self._schema_known.keyword_tensors:
+            raise NotImplementedError(f"register_autograd of {self._qualname} with kwarg-only Tensor args")
         self._backward, self._setup = backward, setup_context
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._function is None:
-            raise NotImplementedError(f"{self._qualname}: no function was registered for the CPU")
+        if self._overloads:
+            return self._overload(args, kwargs)._call_bound(args, kwargs)
+        return self._call_bound(args, kwargs)
+
+    def _call_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._signature is not None:
             args, kwargs = self._bound(args, kwargs)
         if not _C.is_grad_enabled():
-            return self._function(*args, **kwargs)
+            return self._run(args, kwargs)
         lists = _Lists(args)
         flat = lists.flat(args)
         if not any(isinstance(x, _C.Tensor) and x.requires_grad for x in flat):
-            return self._function(*args, **kwargs)
+            return self._run(args, kwargs)
+        if self._rule is not None:
+            axis = _innermost(flat)
+            # What is differentiated outside the vmap is differentiated through the rule.
+            if axis is not None and not (self._backward is not None and _C._transformed_inside(axis)):
+                return _mapped(f"the rule of {self._qualname}", self._rule, axis, args, kwargs)
         result = self._call.apply(*flat, _lists=lists, **kwargs)
         return list(result) if lists.gave_list else result
+
+    def _overload(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CustomOpDef:
+        """The first of the overloads that takes the arguments."""
+        has_function = self._function is not None or self._by_device
+        candidates = [self, *self._overloads.values()] if has_function else list(self._overloads.values())
+        for op in candidates[:-1]:
+            try:
+                if op._signature is not None:
+                    op._signature.bind(*args, **kwargs)
+                return op
+            except TypeError:
+                pass
+        return candidates[-1]
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The results without a history of the operation's own."""
+        if self._rule is not None:
+            axis = _innermost(_Lists(args).flat(args))
+            if axis is not None:
+                return _mapped(f"the rule of {self._qualname}", self._rule, axis, args, kwargs)
+        function = self._function
+        if self._by_device or self._fake is not None or function is None:
+            function = self._kernel(args, kwargs)
+        result = function(*args, **kwargs)
+        if self._own_results:
+            self._check_results(args, kwargs, result)
+        if self._mutates:
+            given = {**dict(zip(self._positional, args)), **kwargs}
+            for name in self._mutates:
+                _count_writes(given.get(name))
+        return result
+
+    def _kernel(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
+        """The function for the device of the arguments; NotImplementedError if there is none."""
+        tensors = [x for x in _Lists(args).flat(args) if isinstance(x, _C.Tensor)]
+        if not tensors:
+            tensors = [x for x in kwargs.values() if isinstance(x, _C.Tensor)]
+        kind = next((x.device.type for x in tensors if x.dim() > 0), tensors[0].device.type if tensors else None)
+        schema = self._schema_known
+        if kind is None and schema is not None:
+            places = [name for name, of in schema.types.items() if of.startswith("Device")]
+            given = {**dict(zip(self._positional, args)), **kwargs}
+            kind = _C.device(given[places[0]]).type if places and given.get(places[0]) is not None else None
+        kind = kind or "cpu"
+        if kind in self._disabled and self._first is not None:
+            return self._first
+        if kind == "meta" and self._fake is not None and kind not in self._by_device:
+            return self._fake
+        function = self._by_device.get(kind, self._function)
+        if function is None:
+            raise NotImplementedError(f"{self._qualname} does not have a kernel registered for {kind}")
+        return function
+
+    def _check_results(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        """RuntimeError if a result is in memory of an argument or of another result."""
+        tensors = [x for x in _Lists(args).flat(args) if isinstance(x, _C.Tensor)]
+        for r in result if isinstance(result, list | tuple) else (result,):
+            if not isinstance(r, _C.Tensor) or r.numel() == 0:
+                continue
+            if any(_C._same_memory(r, x) for x in tensors):
+                raise RuntimeError(
+                    f"{self._qualname}: the results of a custom operation must not be its arguments and may not alias "
+                    f"them or one another. Return a clone instead."
+                )
+            tensors.append(r)
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """All positional arguments, in order, and those that are keywords only; TypeError where they do not fit."""
@@ -151,6 +291,19 @@ def _is_list(a: Any) -> bool:
     return isinstance(a, (list, tuple)) and len(a) > 0 and all(isinstance(x, _C.Tensor) or x is None for x in a)
 
 
+def _innermost(flat: Sequence[Any]) -> int | None:
+    """The innermost axis of vmap that an argument has."""
+    axes = [axis for x in flat for axis in _C._batch_axes(x)]
+    return max(axes) if axes else None
+
+
+def _count_writes(x: Any) -> None:
+    """What a function wrote to by means that are not seen counts as written to."""
+    for t in x if isinstance(x, list | tuple) else (x,):
+        if isinstance(t, _C.Tensor):
+            _C._count_write(t)
+
+
 def _differentiable(op: CustomOpDef) -> type[Function]:
     """The Function that calls are where a gradient is wanted."""
 
@@ -158,7 +311,7 @@ def _differentiable(op: CustomOpDef) -> type[Function]:
         @staticmethod
         def forward(ctx: Any, *inputs: Any, _lists: _Lists, **kwargs: Any) -> Any:
             args = _lists.nested(inputs)
-            output = op._function(*args, **kwargs)  # type: ignore[misc]
+            output = op._run(args, kwargs)
             if op._setup is not None:
                 given = {"keyword_only_inputs": kwargs} if kwargs else {}
                 op._setup(ctx=ctx, inputs=args, output=output, **given)
@@ -169,8 +322,13 @@ def _differentiable(op: CustomOpDef) -> type[Function]:
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
             if op._backward is None:
-                raise RuntimeError(f"{op._qualname}: no derivative was registered; use register_autograd")
+                raise RuntimeError(
+                    f"Trying to backward through {op._qualname} but no autograd formula was registered. Please use "
+                    "register_autograd to add one."
+                )
             lists = ctx._lists
+            if lists.any and len(ctx.needs_input_grad) > len(lists.counts):
+                ctx.needs_input_grad = lists.nested(ctx.needs_input_grad)
             # A list is one result, with a list of gradients.
             result = op._backward(ctx, list(grads)) if lists.gave_list else op._backward(ctx, *grads)
             return lists.flat(result if isinstance(result, tuple) else (result,)) if lists.any else result
@@ -192,6 +350,35 @@ def _found(op: Any) -> CustomOpDef:
     return _registered[op]
 
 
+def _known_schema(name: str, function: Callable[..., Any], mutates: Any, text: str | None) -> Schema | None:
+    """The schema that is given, or that the annotations say; None for a function without any."""
+    if text is not None:
+        known = read_schema(text)
+        if mutates != "unknown" and set(mutates) != set(known.mutates):
+            raise ValueError(
+                f"custom_op of {name} with mutates_args={set(mutates)} and schema='{text}', which says that the op "
+                f"mutates {set(known.mutates)}"
+            )
+        return known
+    signature = inspect.signature(function)
+    annotations = [p.annotation for p in signature.parameters.values()] + [signature.return_annotation]
+    if any(a is not signature.empty for a in annotations):
+        return read_schema(infer_schema(function, mutates_args=mutates))
+    if isinstance(mutates, str) and mutates != "unknown":
+        raise ValueError("mutates_args must either be a sequence of the names of arguments or the string 'unknown'.")
+    if unknown := set() if mutates == "unknown" else set(mutates) - set(signature.parameters):
+        raise ValueError(f"{unknown} in mutates_args were not found in the signature of {name}: {signature}")
+    return None
+
+
+def _add(op: CustomOpDef) -> None:
+    """Have an operation found by its name, and an overload `namespace::name.overload` by that of its base."""
+    base, _, overload = op._qualname.partition(".")
+    _registered[op._qualname] = op
+    if overload:
+        _registered.setdefault(base, CustomOpDef(base))._overloads[overload] = op
+
+
 def custom_op(
     name: str,
     fn: Callable[..., Any] | None = None,
@@ -205,7 +392,13 @@ def custom_op(
     """An operation of the name `namespace::name` that calls a function of tensors; a decorator without `fn`.
 
     It is found as `tandem.ops.namespace.name`. Its derivative is that of `register_autograd`; without one the backward
-    pass raises RuntimeError. ValueError for a name of another form.
+    pass raises RuntimeError. What `mutates_args` names counts as written to by each call; results must have memory of
+    their own (RuntimeError). `device_types` says what devices the function is for. The arguments are what `schema` or
+    the annotations say, as of `infer_schema`; a function without any annotation is taken as it is.
+
+    Raises:
+        ValueError: a name of another form, or what `infer_schema` raises it for.
+        NotImplementedError: tensors among the arguments that are keywords only; a call on a device without a function.
 
     >>> import tandem
     >>> @tandem.library.custom_op("docs::cube", mutates_args=())
@@ -221,11 +414,18 @@ def custom_op(
     """
 
     def register(function: Callable[..., Any]) -> CustomOpDef:
-        op = CustomOpDef(_qualified(name), None, inspect.signature(function))
+        known = _known_schema(name, function, mutates_args, schema)
+        if known is not None and known.keyword_tensors:
+            raise NotImplementedError(f"custom_op of {name} with kwarg-only Tensor args")
+        op = CustomOpDef(_qualified(name), known, inspect.signature(function))
         op.register_kernel(device_types, function)
-        op._mutates = list(inspect.signature(function).parameters) if mutates_args == "unknown" else mutates_args
+        op._first = function
+        op._own_results = True
+        if known is None:
+            parameters = list(inspect.signature(function).parameters)
+            op._mutates = parameters if mutates_args == "unknown" else tuple(mutates_args)
         op.__doc__ = function.__doc__
-        _registered[name] = op
+        _add(op)
         return op
 
     return register if fn is None else register(fn)
@@ -246,7 +446,9 @@ def define(qualname: Any, schema: Any = None, alias_analysis: str = "", *, lib: 
     if isinstance(qualname, Library):
         name = qualname.define(schema, alias_analysis)
         return impl(qualname, name)
-    _registered.setdefault(_qualified(qualname), CustomOpDef(qualname, None))
+    known = read_schema(schema) if isinstance(schema, str) else None
+    if _qualified(qualname) not in _registered:
+        _add(CustomOpDef(qualname, known))
     return None
 
 
@@ -270,14 +472,16 @@ def impl(qualname: Any, types: Any, func: Any = None, dispatch_key: str = "", *,
             return function
 
         return give
-    asked = [types] if isinstance(types, str) else list(types)
-    known = any(
-        t.lower() in ("cpu", "default", "compositeimplicitautograd", "compositeexplicitautograd") for t in asked
-    )
+    asked = [t.lower() for t in ([types] if isinstance(types, str) else types)]
+    for_all = ("default", "compositeimplicitautograd", "compositeexplicitautograd")
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        if known:
-            _found(qualname).register_kernel(None, function)
+        op = _found(qualname)
+        for kind in asked:
+            if kind in for_all:
+                op.register_kernel(None, function)
+            elif kind in _DEVICES:
+                op.register_kernel(kind, function)
         return function
 
     if func is None:
@@ -287,7 +491,7 @@ def impl(qualname: Any, types: Any, func: Any = None, dispatch_key: str = "", *,
 
 
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Takes what gives shapes without values, which `opcheck` alone asks for; the function, or a decorator.
+    """Takes what gives results without values, for the device "meta" and `opcheck`; the function, or a decorator.
 
     >>> import tandem
     >>> tandem.library.register_fake("docs::cube", abs) is abs
@@ -329,7 +533,7 @@ def register_autograd(
 
 
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
-    """Takes a rule for vmap; see `CustomOpDef.register_vmap`.
+    """Give an operation its rule of vmap; see `CustomOpDef.register_vmap`.
 
     >>> import tandem
     >>> tandem.library.define("docs::plus", "(Tensor x) -> Tensor")
@@ -355,17 +559,41 @@ class Library:
         if kind not in ("DEF", "IMPL", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._defined: list[str] = []
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Define the operation of a schema `name(arguments) -> results`; its name."""
-        name = schema.split("(")[0].strip()
-        define(f"{self.ns}::{name}")
+        known = read_schema(schema)
+        name = known.name.rpartition("::")[2]
+        qualname = f"{self.ns}::{name}"
+        if qualname not in _registered:
+            _add(CustomOpDef(qualname, known))
+            self._defined.append(qualname)
         return name
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", **options: Any) -> None:
         """Give an operation its function, for the dispatch key "CPU" or a composite one."""
         name = op_name if isinstance(op_name, str) else op_name.__name__
         impl(f"{self.ns}::{name.rpartition('::')[2]}", dispatch_key or self.dispatch_key or "default", fn)
+
+    def _destroy(self) -> None:
+        """Take back what was defined."""
+        for qualname in self._defined:
+            _registered.pop(qualname, None)
+            base, _, overload = qualname.partition(".")
+            if overload and base in _registered:
+                _registered[base]._overloads.pop(overload, None)
+        self._defined.clear()
+
+
+@contextlib.contextmanager
+def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+    """A `Library` whose operations are there in a block alone."""
+    library = Library(*args, **kwargs)
+    try:
+        yield library
+    finally:
+        library._destroy()
 
 
 from tandem._opcheck import opcheck as opcheck  # noqa: E402

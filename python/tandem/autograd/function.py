@@ -209,7 +209,7 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation and record it."""
         if cls.vmap is not Function.vmap and (axes := [x for a in args for x in _C._batch_axes(a)]):
-            return _mapped(cls, max(axes), args)
+            return _mapped(f"{cls.__name__}.vmap", cls.vmap, max(axes), args, {})
         if cls.setup_context is not Function.setup_context:
             args, kwargs = _with_defaults(cls.forward, args, kwargs)
         ctx = cls._backward_cls()
@@ -298,23 +298,25 @@ def _with_defaults(
     return bound.args, bound.kwargs
 
 
-def _mapped(cls: Any, axis: int, args: tuple[Any, ...]) -> Any:
-    """A call of `cls.vmap` for the innermost axis that an argument has."""
-    in_dims = tuple(0 if axis in _C._batch_axes(a) else None for a in args)
-    plain = [a if d is None else _C._batch_out(a, 0, axis) for a, d in zip(args, in_dims)]
+def _mapped(name: str, rule: Callable[..., Any], axis: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a rule of vmap, named `name`, gives for an axis that an argument has."""
+    from tandem.utils._pytree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
+
+    in_dims = tree_map(lambda a: 0 if axis in _C._batch_axes(a) else None, args)
+    plain = tree_map(lambda a: _C._batch_out(a, 0, axis) if axis in _C._batch_axes(a) else a, args)
     size, randomness = next((size, mode) for number, size, mode in _C._active_axes() if number == axis)
-    returned = cls.vmap(VmapInfo(size, randomness), in_dims, *plain)
+    returned = rule(VmapInfo(size, randomness), in_dims, *plain, **kwargs)
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise RuntimeError(
-            f"{cls.__name__}.vmap: expected the vmap staticmethod to have two returns, a tuple (outputs, out_dims), "
+            f"{name}: expected the vmap staticmethod to have two returns, a tuple (outputs, out_dims), "
             f"but got {f'{len(returned)} of them' if isinstance(returned, tuple) else type(returned).__name__}"
         )
     outputs, out_dims = returned
-    single = not isinstance(outputs, (tuple, list))
-    values = (outputs,) if single else tuple(outputs)
-    dims = out_dims if isinstance(out_dims, (tuple, list)) else (out_dims,) * len(values)
-    hidden = tuple(v if d is None else _C._batch_in(v, d, axis) for v, d in zip(values, dims))
-    return hidden[0] if single else hidden
+    values, spec = tree_flatten(outputs)
+    dims = broadcast_prefix(out_dims, spec)
+    if dims is None:
+        raise ValueError(f"{name}: out_dims {out_dims} has not the structure of the outputs, {spec}")
+    return tree_unflatten([v if d is None else _C._batch_in(v, d, axis) for v, d in zip(values, dims)], spec)
 
 
 def _transposed(jvp: Any, inputs: tuple[Any, ...]) -> Callable[..., Any]:

@@ -119,7 +119,7 @@ class Exponential(ExponentialFamily):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        return -tandem.log(open_uniform(shape, self.rate)) / self.rate
+        return self.rate.new_empty(shape).exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

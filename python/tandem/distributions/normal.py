@@ -191,7 +191,7 @@ class Cauchy(_LocationScale):
         return tandem.full_like(self.loc, math.inf)
 
     def _standard(self, shape: Size) -> Tensor:
-        return tandem.tan(math.pi * (open_uniform(shape, self.loc) - 0.5))
+        return self.loc.new_empty(shape).cauchy_()
 
     def log_prob(self, value: Tensor) -> Tensor:
         return -math.log(math.pi) - self.scale.log() - (self._centred(value) ** 2).log1p()

@@ -470,3 +470,14 @@ def test_gumbel_is_a_transformed_uniform_distribution():
     wide = D.Gumbel(0.0, tandem.ones(3), validate_args=False).expand([2, 3])
     assert wide.base_dist.batch_shape == (2, 3) and wide.loc.shape == (2, 3) and wide.sample([4]).shape == (4, 2, 3)
     assert wide.cdf(tandem.tensor(-200.0)).max() == 0  # of what the uniform one cannot draw
+
+
+def test_draws_of_a_seed_are_those_of_the_methods():
+    for distribution, expected in (
+        (D.Exponential(tandem.tensor([2.0, 3.0])), lambda x: x.exponential_() / tandem.tensor([2.0, 3.0])),
+        (D.Cauchy(tandem.ones(2), 3.0), lambda x: x.cauchy_() * 3 + 1),
+    ):
+        tandem.manual_seed(3)
+        drawn = distribution.rsample()
+        tandem.manual_seed(3)
+        tandem.testing.assert_close(drawn, expected(tandem.empty(2)))

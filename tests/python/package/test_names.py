@@ -256,7 +256,7 @@ def test_custom_operations():
     assert tandem.ops.tests.scaled(x.detach(), factor=3.0).tolist() == [3, 6]
     y = scaled(x)
     assert y.requires_grad
-    with pytest.raises(RuntimeError, match="tests::scaled: no derivative was registered"):
+    with pytest.raises(RuntimeError, match="Trying to backward through tests::scaled"):
         y.sum().backward()
 
     def keep(ctx, inputs, output):
@@ -271,7 +271,7 @@ def test_custom_operations():
         tandem.library.custom_op("scaled", lambda x: x, mutates_args=())
     library = tandem.library.Library("tests_library", "DEF")
     library.define("twice(Tensor x) -> Tensor")
-    with pytest.raises(NotImplementedError, match="tests_library::twice: no function was registered"):
+    with pytest.raises(NotImplementedError, match="tests_library::twice does not have a kernel registered"):
         tandem.ops.tests_library.twice(x)
     library.impl("twice", lambda x: x * 2, "CPU")
     assert tandem.ops.tests_library.twice.default(x).tolist() == [2, 4]
