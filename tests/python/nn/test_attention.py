@@ -204,3 +204,21 @@ def test_given_keys_and_values_take_the_place_of_projections():
         attention(static_k=k[:1])
     with pytest.raises(AssertionError, match=r"expecting static_v.size\(2\) of 2, but got 1"):
         attention(static_v=v[..., :1])
+
+
+def test_masks_that_are_known_by_their_form():
+    from tandem.nn.attention.bias import CausalBias, CausalVariant, causal_lower_right, causal_upper_left
+
+    q, k, v = values(1, 2, 3, 4), values(1, 2, 5, 4, seed=1), values(1, 2, 5, 4, seed=2)
+    upper = F.scaled_dot_product_attention(q, k, v, causal_upper_left(3, 5), scale=0.3)
+    assert type(upper) is tandem.Tensor
+    assert upper.equal(F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.3))
+    mask = tandem.ones(3, 5, dtype=tandem.bool).tril(2)
+    lower = F.scaled_dot_product_attention(q, k, v, attn_mask=causal_lower_right(3, 5))
+    assert lower.equal(F.scaled_dot_product_attention(q, k, v, mask)) and repr(causal_lower_right(3, 5)) == repr(mask)
+    with pytest.raises(ValueError, match="should not be used with causal=True"):
+        F.scaled_dot_product_attention(q, k, v, causal_lower_right(3, 5), 0.0, True)
+    with pytest.raises(AssertionError, match="must be a CausalVariant"):
+        CausalBias(1, 3, 5)
+    with pytest.warns(UserWarning, match="will produce NaNs"):
+        CausalBias(CausalVariant.LOWER_RIGHT, 5, 3)

@@ -331,3 +331,42 @@ def test_hooks_of_states_see_gradients_enabled():
     assert state.pop("version") == 1
     net.load_state_dict(state)
     assert seen == ["child.", True] and net.weight.requires_grad
+
+
+class _Part(nn.Module):
+    """A parametrization by two functions."""
+
+    def __init__(self, forward, inverse):
+        super().__init__()
+        self.forward, self.right_inverse = forward, inverse
+
+
+def _no_inverse(x):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("forward", "inverse", "text"),
+    [
+        (lambda x: (x, x), None, "must return a tensor. Got tuple"),
+        (lambda x: x.double(), None, "may not change the dtype"),
+        (lambda x: x[:-1], None, "may not change the shape"),
+        (lambda x: x, lambda x: (x, x), "right_inverse must return a tensor"),
+        (lambda x: x, lambda x: x.double(), "must have the same dtype"),
+        (lambda x: x, lambda x: x[:-1], "must have the same shape"),
+    ],
+)
+def test_a_second_parametrization_keeps_dtype_and_shape(forward, inverse, text):
+    layer = nn.Linear(3, 4)
+    nn.utils.parametrize.register_parametrization(layer, "weight", nn.Identity())
+    with pytest.raises(ValueError, match=text):
+        nn.utils.parametrize.register_parametrization(layer, "weight", _Part(forward, inverse or _no_inverse))
+    assert len(layer.parametrizations.weight) == 1
+
+
+def test_parametrizations_of_several_tensors_keep_dtype_and_shape():
+    for forward, text in ((lambda x, y: (x + y).double(), "the dtype"), (lambda x, y: (x + y)[:-1], "the shape")):
+        layer = nn.Linear(3, 4)
+        with pytest.raises(ValueError, match=f"may not change {text}"):
+            nn.utils.parametrize.register_parametrization(layer, "weight", _Part(forward, lambda x: (x, x + 1)))
+        assert not nn.utils.parametrize.is_parametrized(layer)

@@ -293,3 +293,34 @@ def test_a_subclass_puts_its_own_sampler_in():
     assert [x.tolist() for (x,) in loader] == [[0, 1], [2], [0, 1], [2]]
     with pytest.raises(ValueError, match="should not be set after Twice is initialized"):
         loader.batch_sampler = []
+
+
+def test_a_stream_that_is_longer_than_it_told_warns():
+    class Stream(data.IterableDataset):
+        def __iter__(self):
+            return iter(range(5))
+
+        def __len__(self):
+            return 3
+
+    loader = data.DataLoader(Stream(), batch_size=2)
+    assert len(list(loader)) == 3 and len(loader) == 2
+    with pytest.warns(UserWarning, match="was reported to be 2 .* but 3 samples have been fetched"):
+        assert len(list(loader)) == 3
+
+
+def test_samplers_draw_when_they_are_first_asked():
+    for sampler in (
+        data.RandomSampler(range(8)),
+        data.RandomSampler(range(8), replacement=True),
+        data.WeightedRandomSampler([1.0] * 8, 8),
+        data.WeightedRandomSampler([1.0] * 8, 8, replacement=False),
+        data.SubsetRandomSampler(range(8)),
+    ):
+        passes, found = (iter(sampler), iter(sampler)), []
+        for one in passes:
+            tandem.manual_seed(0)
+            found.append([next(one)])
+        for one, seen in zip(passes, found):
+            seen.extend(one)
+        assert found[0] == found[1]

@@ -125,16 +125,7 @@ class ParametrizationList(ModuleList):
         value = self()
         if not isinstance(value, Tensor):
             raise ValueError(f"A parametrization must return a tensor. Got {type(value).__name__}.")
-        if self.is_tensor and value.dtype != dtype:
-            raise ValueError(
-                "Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag is "
-                f"enabled.\nunparametrized dtype: {dtype}\nparametrized dtype: {value.dtype}"
-            )
-        if self.is_tensor and tuple(value.shape) != tuple(shape):
-            raise ValueError(
-                "Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag is "
-                f"enabled.\nunparametrized shape: {shape}\nparametrized shape: {value.shape}"
-            )
+        _expect_like(value, shape, dtype)
 
     def _originals(self) -> list[Tensor]:
         names = ["original"] if self.is_tensor else [f"original{i}" for i in range(self.ntensors)]
@@ -257,10 +248,12 @@ def register_parametrization(
         if not unsafe:
             value = getattr(module, tensor_name)
             result = parametrization(value)
-            _expect_like(result, value)
+            if not isinstance(result, Tensor):
+                raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
+            _expect_like(result, value.shape, value.dtype)
             if hasattr(parametrization, "right_inverse"):
-                with tandem.no_grad():
-                    _expect_like(_right_inverse(parametrization, result), result)
+                with tandem.no_grad(), contextlib.suppress(NotImplementedError):
+                    _expect_inverse(_right_inverse(parametrization, result), value)
         known.append(parametrization)
         known.unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
@@ -279,12 +272,24 @@ def register_parametrization(
     return module
 
 
-def _expect_like(value: Any, like: Tensor) -> None:
-    if not isinstance(value, Tensor) or value.dtype != like.dtype or tuple(value.shape) != tuple(like.shape):
-        raise ValueError(
-            "Registering a parametrization may not change the shape or the dtype of the tensor, unless the `unsafe` "
-            "flag is enabled."
-        )
+def _expect_like(value: Tensor, shape: Any, dtype: Any) -> None:
+    for what, was, now in (("dtype", dtype, value.dtype), ("shape", tuple(shape), tuple(value.shape))):
+        if was != now:
+            raise ValueError(
+                f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` flag is "
+                f"enabled.\nunparametrized {what}: {was}\nparametrized {what}: {now}"
+            )
+
+
+def _expect_inverse(value: Any, like: Tensor) -> None:
+    if not isinstance(value, Tensor):
+        raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(value).__name__}")
+    for what, was, now in (("dtype", like.dtype, value.dtype), ("shape", tuple(like.shape), tuple(value.shape))):
+        if was != now:
+            raise ValueError(
+                f"The tensor returned by parametrization.right_inverse must have the same {what} as the parametrized "
+                f"one, unless the `unsafe` flag is enabled.\nparametrized {what}: {was}\nreturned {what}: {now}"
+            )
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:

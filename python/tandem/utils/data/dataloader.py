@@ -129,6 +129,7 @@ class DataLoader(Generic[T_co]):
         self.persistent_workers = persistent_workers
         self.in_order = in_order
         self._kept: Workers | None = None
+        self._told_length: int | None = None  # by `len`, of an IterableDataset
         usual = default_collate if self._auto_collation else default_convert
         self.collate_fn: Callable[[Any], Any] = collate_fn or usual
         self.__initialized = True
@@ -151,6 +152,25 @@ class DataLoader(Generic[T_co]):
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self) -> Iterator[Any]:
+        found = self._in_memory()
+        return found if self._told_length is None else self._counted(found, self._told_length)
+
+    def _counted(self, batches: Iterator[Any], told: int) -> Iterator[Any]:
+        """The batches, with a warning where there are more than `len` of the loader told."""
+        for i, batch in enumerate(batches, 1):
+            if i > told:
+                more = (
+                    "For multiprocessing data-loading, this could be caused by not properly configuring the "
+                    "IterableDataset replica at each worker."
+                )
+                warnings.warn(
+                    f"Length of IterableDataset {self.dataset} was reported to be {told} (when accessing "
+                    f"len(dataloader)), but {i} samples have been fetched. {more if self.num_workers > 0 else ''}",
+                    stacklevel=2,
+                )
+            yield batch
+
+    def _in_memory(self) -> Iterator[Any]:
         if not self.pin_memory:
             return self._batches()
         if tandem.cuda.is_available():
@@ -158,7 +178,7 @@ class DataLoader(Generic[T_co]):
         warnings.warn(
             "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
             "used.",
-            stacklevel=2,
+            stacklevel=3,
         )
         return self._batches()
 
@@ -197,9 +217,10 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         if isinstance(self.dataset, IterableDataset):
             count = len(self.dataset)  # type: ignore[arg-type]
-            if self.batch_size is None:
-                return count
-            return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+            if self.batch_size is not None:
+                count = count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+            self._told_length = count
+            return count
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
     def _tensor_batches(self, dataset: TensorDataset) -> Iterator[Any]:

@@ -193,7 +193,7 @@ class WeightedRandomSampler(Sampler[int]):
             uniform = draw(len(weights))
             with np.errstate(divide="ignore"):
                 places = np.argsort(-np.log1p(-uniform) / weights, kind="stable")[: self.num_samples]
-        return iter(places.tolist())
+        yield from places.tolist()
 
     def __len__(self) -> int:
         return self.num_samples
