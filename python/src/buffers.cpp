@@ -41,7 +41,9 @@ std::optional<DType> dtypeOfFormat(const char* format, Py_ssize_t size) {
   }
 }
 const char* formatOf(DType t) {
-  constexpr const char* formats[kNumDTypes] = {"?", "B", "b", "h", "i", "q", "e", nullptr, "f", "d"};
+  // NumPy knows int64 by the name of the C type that it is: "l" where that has 8 bytes, and "q" is another type there.
+  constexpr const char* kInt64 = sizeof(long) == 8 ? "l" : "q";
+  constexpr const char* formats[kNumDTypes] = {"?", "B", "b", "h", "i", kInt64, "e", nullptr, "f", "d"};
   return formats[static_cast<int>(t)];
 }
 

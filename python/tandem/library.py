@@ -47,7 +47,7 @@ class CustomOpDef:
     def __init__(self, name: str, schema: Schema | None = None, signature: inspect.Signature | None = None):
         self._qualname = name
         self._schema_known = schema
-        self._signature = schema.signature if schema is not None else signature
+        self._signature = schema.signature if schema is not None and signature is None else signature
         parameters = self._signature.parameters.values() if self._signature is not None else ()
         # Where arguments are by place or name: their names, and what they are if they are not given.
         self._plain = all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters)
@@ -184,6 +184,15 @@ class CustomOpDef:
         result = self._call.apply(*flat, _lists=lists, **kwargs)
         return list(result) if lists.gave_list else result
 
+    def _left_out(self, args: tuple[Any, ...]) -> int:
+        """How many of the last arguments are what they are if they are not given: they need no gradients."""
+        count = 0
+        for name, value in zip(reversed(self._positional[: len(args)]), reversed(args)):
+            if name not in self._defaults or isinstance(value, _C.Tensor) or value != self._defaults[name]:
+                break
+            count += 1
+        return count
+
     def _overload(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CustomOpDef:
         """The first of the overloads that takes the arguments."""
         has_function = self._function is not None or self._by_device
@@ -315,7 +324,7 @@ def _differentiable(op: CustomOpDef) -> type[Function]:
             if op._setup is not None:
                 given = {"keyword_only_inputs": kwargs} if kwargs else {}
                 op._setup(ctx=ctx, inputs=args, output=output, **given)
-            ctx._lists = _lists
+            ctx._lists, ctx._left_out = _lists, op._left_out(args)
             _lists.gave_list = isinstance(output, list)
             return tuple(output) if _lists.gave_list else output
 
@@ -331,7 +340,10 @@ def _differentiable(op: CustomOpDef) -> type[Function]:
                 ctx.needs_input_grad = lists.nested(ctx.needs_input_grad)
             # A list is one result, with a list of gradients.
             result = op._backward(ctx, list(grads)) if lists.gave_list else op._backward(ctx, *grads)
-            return lists.flat(result if isinstance(result, tuple) else (result,)) if lists.any else result
+            result = result if isinstance(result, tuple) else (result,)
+            if 0 < len(lists.counts) - len(result) <= ctx._left_out:
+                result += (None,) * (len(lists.counts) - len(result))
+            return lists.flat(result) if lists.any else result
 
     return Call
 
@@ -417,7 +429,7 @@ def custom_op(
         known = _known_schema(name, function, mutates_args, schema)
         if known is not None and known.keyword_tensors:
             raise NotImplementedError(f"custom_op of {name} with kwarg-only Tensor args")
-        op = CustomOpDef(_qualified(name), known, inspect.signature(function))
+        op = CustomOpDef(_qualified(name), known, inspect.signature(function) if schema is None else None)
         op.register_kernel(device_types, function)
         op._first = function
         op._own_results = True

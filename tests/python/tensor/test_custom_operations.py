@@ -232,15 +232,15 @@ def test_libraries_know_what_their_schemas_say():
     library.define("scaled.other(Tensor w, Tensor v) -> Tensor")
     library.impl("scaled", lambda w, x, *, y, z: w * x * y * z, "CPU")
     library.impl("scaled.other", lambda w, v: w - v, "CPU")
-    op, inputs = tandem.ops.tests_schemas.scaled, []
+    op, seen = tandem.ops.tests_schemas.scaled, []
     tandem.library.register_autograd(
         "tests_schemas::scaled",
-        lambda ctx, g: (g, None),
+        lambda ctx, g: g * 24,  # none of the number that was not given
         setup_context=lambda ctx, inputs, keyword_only_inputs, output: seen.extend([inputs[1:], keyword_only_inputs]),
     )
-    seen = inputs
-    op(tandem.ones(2, requires_grad=True), z=4)
-    assert seen == [(2,), {"y": 3, "z": 4}]
+    w = tandem.ones(2, requires_grad=True)
+    op(w, z=4).sum().backward()
+    assert w.grad.tolist() == [24, 24] and seen == [(2,), {"y": 3, "z": 4}]
     assert op(tandem.ones(1), tandem.ones(1)).item() == 0 and op.other(w=tandem.ones(1), v=tandem.zeros(1)).item() == 1
     assert op.overloads() == ["default", "other"]
     library._destroy()

@@ -130,3 +130,10 @@ def test_signs_of_bools_are_refused():
         +tandem.tensor([True])
     with pytest.raises(RuntimeError, match=r"use the `~` or `logical_not\(\)` operator instead"):
         -tandem.tensor([True])
+
+
+def test_arrays_have_numpys_own_types():
+    for name in ("int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"):
+        array = tandem.ones(2, dtype=getattr(tandem, name)).numpy()
+        assert array.dtype.type is getattr(np, name) and type(array[0]) is getattr(np, name)
+    assert tandem.from_numpy(np.ones(2, np.longlong)).dtype is tandem.int64
