@@ -127,7 +127,8 @@ class CustomOpDef:
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
         """The rule of vmap: `func(info, in_dims, *args, **kwargs)` gives (results, where their examples lie), for
         arguments with all examples, which `in_dims` says the place of (None: shared). Without a rule the function
-        itself is run, whose operations have rules. A decorator without `func`."""
+        itself is run, whose operations have rules, or, if it reads values, on one example after another. A decorator
+        without `func`."""
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             if self._schema_known is not None and self._schema_known.keyword_tensors:
@@ -199,7 +200,13 @@ class CustomOpDef:
         function = self._function
         if self._by_device or self._fake is not None or function is None:
             function = self._kernel(args, kwargs)
-        result = function(*args, **kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except RuntimeError as e:
+            axis = _innermost(_Lists(args).flat(args))
+            if axis is None or self._mutates or not self._own_results or not str(e).startswith("vmap:"):
+                raise
+            return self._one_by_one(axis, args, kwargs)  # it reads values
         if self._own_results:
             self._check_results(args, kwargs, result)
         if self._mutates:
@@ -207,6 +214,18 @@ class CustomOpDef:
             for name in self._mutates:
                 _count_writes(given.get(name))
         return result
+
+    def _one_by_one(self, axis: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The results of a function that cannot take the examples of an axis of vmap together."""
+        from tandem.utils._pytree import tree_map
+
+        def result(i: int) -> Any:
+            example = tree_map(lambda a: _C._batch_out(a, 0, axis)[i] if axis in _C._batch_axes(a) else a, args)
+            return self._run(example, kwargs)
+
+        size = next(size for number, size, _ in _C._active_axes() if number == axis)
+        first, *others = map(result, range(size))
+        return tree_map(lambda *all_of: _C._batch_in(_C.stack(list(all_of)), 0, axis), first, *others)
 
     def _kernel(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
         """The function for the device of the arguments; NotImplementedError if there is none."""

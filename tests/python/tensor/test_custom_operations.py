@@ -150,6 +150,17 @@ def test_rules_of_vmap_take_lists_and_keywords():
         tandem.vmap(lambda a: sums([a, y])[0])(x)
 
 
+def test_functions_that_read_values_are_mapped_one_by_one():
+    @tandem.library.custom_op("tests::read_values", mutates_args=())
+    def read(x: tandem.Tensor, y: tandem.Tensor) -> tuple[tandem.Tensor, tandem.Tensor]:
+        return tandem.from_numpy(x.numpy() + 1), tandem.from_numpy(x.numpy() * y.numpy())
+
+    x = tandem.arange(12.0).reshape(2, 3, 2)
+    first, second = tandem.vmap(read, in_dims=(0, None), out_dims=(0, 1))(x, x[0])
+    assert first.equal(x + 1) and second.equal((x * x[0]).transpose(0, 1))
+    assert tandem.vmap(tandem.vmap(read, (0, None)), (0, None))(x, x[0, 0])[1].equal(x * x[0, 0])
+
+
 def test_writes_that_nothing_sees_are_counted():
     @tandem.library.custom_op("tests::sine_in_place", mutates_args={"x", "others"})
     def sine_(x: tandem.Tensor, others: list[tandem.Tensor], y: tandem.Tensor) -> None:
