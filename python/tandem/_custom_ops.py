@@ -38,6 +38,8 @@ class CustomOpDef:
         self._positional = tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
         self._keywords = tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
         self._defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        kinds = schema.types if schema is not None else {}
+        self._tensors = tuple(i for i, name in enumerate(self._positional) if kinds.get(name) == "Tensor")
         self._function: Callable[..., Any] | None = None  # for all devices that have none of their own
         self._first: Callable[..., Any] | None = None  # the one that the operation was made of
         self._by_device: dict[str, Callable[..., Any]] = {}
@@ -48,6 +50,7 @@ class CustomOpDef:
         self._rule: Callable[..., Any] | None = None  # of vmap
         self._mutates: Sequence[str] = schema.mutates if schema is not None else ()  # names of arguments
         self._own_results = False  # must results have memory of their own?
+        self._composite = False  # is its derivative that of the operations that it is made of?
         self._overloads: dict[str, CustomOpDef] = {}
         self._call = _differentiable(self)
         self.__name__ = name.rpartition("::")[2]
@@ -155,7 +158,9 @@ class CustomOpDef:
     def _call_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._signature is not None:
             args, kwargs = self._bound(args, kwargs)
-        if not _C.is_grad_enabled():
+            if self._tensors:
+                self._check_tensors(args)
+        if self._composite and self._backward is None or not _C.is_grad_enabled():
             return self._run(args, kwargs)
         lists = _Lists(args)
         flat = lists.flat(args)
@@ -168,6 +173,15 @@ class CustomOpDef:
                 return _mapped(f"the rule of {self._qualname}", self._rule, axis, args, kwargs)
         result = self._call.apply(*flat, _lists=lists, **kwargs)
         return list(result) if lists.gave_list else result
+
+    def _check_tensors(self, args: tuple[Any, ...]) -> None:
+        """RuntimeError for what is no tensor where one is expected."""
+        for place in self._tensors:
+            if not isinstance(args[place], _C.Tensor):
+                raise RuntimeError(
+                    f"{self._qualname}() Expected a value of type 'Tensor' for argument '{self._positional[place]}' "
+                    f"but instead found type '{type(args[place]).__name__}'."
+                )
 
     def _left_out(self, args: tuple[Any, ...]) -> int:
         """How many of the last arguments are what they are if they are not given: they need no gradients."""
@@ -269,7 +283,10 @@ class CustomOpDef:
         known = len(args) <= len(self._positional) and not any(name in given for name in kwargs)
         if self._plain and known and len(values) == len(names) and all(name in values for name in names):
             return tuple([values[name] for name in self._positional]), {name: values[name] for name in self._keywords}
-        bound = self._signature.bind(*args, **kwargs)  # type: ignore[union-attr]
+        try:
+            bound = self._signature.bind(*args, **kwargs)  # type: ignore[union-attr]
+        except TypeError as e:
+            raise RuntimeError(f"{self._qualname}(): {e}; its arguments are {self._signature}") from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
 

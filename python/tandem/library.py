@@ -149,6 +149,8 @@ def define(qualname: Any, schema: Any = None, alias_analysis: str = "", *, lib: 
 def impl(qualname: Any, types: Any, func: Any = None, dispatch_key: str = "", *, lib: Any = None) -> Any:
     """Give a defined operation its function, for "cpu", "default" or their like; a decorator without `func`.
 
+    Its derivative is that of `register_autograd`; for "CompositeImplicitAutograd" that of the operations it calls.
+
     `impl(library, name, dispatch_key)` is a decorator of the function of an operation of a `Library`.
 
     >>> import tandem
@@ -156,8 +158,8 @@ def impl(qualname: Any, types: Any, func: Any = None, dispatch_key: str = "", *,
     >>> @tandem.library.impl("docs::same", "default")
     ... def same(x):
     ...     return x
-    >>> tandem.ops.docs.same(3)
-    3
+    >>> tandem.ops.docs.same(tandem.ones(1))
+    tensor([1.])
     """
     if isinstance(qualname, Library):
 
@@ -174,6 +176,7 @@ def impl(qualname: Any, types: Any, func: Any = None, dispatch_key: str = "", *,
         for kind in asked:
             if kind in for_all:
                 op.register_kernel(None, function)
+                op._composite = kind == "compositeimplicitautograd"
             elif kind in _DEVICES:
                 op.register_kernel(kind, function)
         return function
@@ -208,8 +211,8 @@ def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None 
     >>> import tandem
     >>> tandem.library.define("docs::third", "(Tensor x) -> Tensor")
     >>> f = tandem.library.register_kernel("docs::third", "cpu", lambda x: x / 3)
-    >>> tandem.ops.docs.third(3.0)
-    1.0
+    >>> tandem.ops.docs.third(tandem.tensor([3.0]))
+    tensor([1.])
     """
     return _found(op).register_kernel(device_types, func)
 

@@ -265,7 +265,7 @@ def test_steps_through_custom_operations(arguments):
 
 def test_arguments_of_custom_operations():
     for args, kwargs in (((), {}), ((1, 2, 3), {}), ((1,), {"x": 2}), ((1,), {"other": 2})):
-        with pytest.raises(TypeError):
+        with pytest.raises(RuntimeError, match="tests::scaled"):
             scaled_by(*args, **kwargs)
 
 

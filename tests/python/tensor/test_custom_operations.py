@@ -258,3 +258,15 @@ def test_libraries_know_what_their_schemas_say():
     assert not hasattr(tandem.ops.tests_schemas, "scaled")
     with pytest.raises(RuntimeError, match="expected a schema"):
         library.define("nothing")
+
+
+def test_composite_functions_have_the_derivative_of_what_they_call():
+    library = tandem.library.Library("tests_composite", "FRAGMENT")
+    library.define("product(Tensor x, Tensor y) -> Tensor")
+    library.impl("product", lambda x, y: x * y, "CompositeImplicitAutograd")
+    x, y = tandem.tensor([3.0], requires_grad=True), tandem.tensor([4.0])
+    tandem.ops.tests_composite.product(x, y).backward()
+    assert x.grad.item() == 4
+    for arguments in ((x,), (x, y, y), (x, 3)):
+        with pytest.raises(RuntimeError, match="tests_composite::product"):
+            tandem.ops.tests_composite.product(*arguments)
