@@ -91,18 +91,18 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Go on by one step (or to step `epoch`) and write the rates; to be called after the optimizer's `step`."""
-        if self._step_count == 1 and not self.optimizer._step_was_called:
+        if self._step_count == 1:
             own = vars(self.optimizer).get("step")
-            if own is None:
-                warnings.warn(
-                    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them the other way round: "
-                    "`optimizer.step()` before `lr_scheduler.step()`; else the first rate of the schedule is skipped.",
-                    stacklevel=2,
-                )
-            elif own is not self.optimizer._step_at_schedule:  # of one from before nothing is known: it may have run
+            if own is not None and own is not self.optimizer._step_at_schedule:
                 warnings.warn(
                     "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization: "
                     "make sure that it runs before `lr_scheduler.step()`.",
+                    stacklevel=2,
+                )
+            elif own is None and not self.optimizer._step_was_called:  # one from before may have run
+                warnings.warn(
+                    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them the other way round: "
+                    "`optimizer.step()` before `lr_scheduler.step()`; else the first rate of the schedule is skipped.",
                     stacklevel=2,
                 )
         self._step_count += 1

@@ -95,7 +95,8 @@ class LBFGS(Optimizer):
             direction = self._direction(state, grad)
             before, lr = loss, float(group["lr"])
             state.update(prev_flat_grad=grad.clone(), prev_loss=loss, d=direction)
-            state["t"] = lr * (min(1.0, 1.0 / float(grad.abs().sum())) if state["n_iter"] == 1 else 1.0)
+            total = float(grad.abs().sum()) if state["n_iter"] == 1 else 1.0
+            state["t"] = lr * (1.0 / max(1.0, total))
             slope = float(grad.dot(direction))
             if slope > -group["tolerance_change"]:
                 break

@@ -335,6 +335,19 @@ def test_lbfgs_errors_and_state():
     assert_same_bits(a.detach(), c.detach())
 
 
+def test_lbfgs_goes_on_from_where_there_is_no_slope():
+    a = nn.Parameter(tandem.zeros(2))
+    optimizer = optim.LBFGS([a], tolerance_grad=-float("inf"))
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (a**2).sum()
+        loss.backward()
+        return loss
+
+    assert optimizer.step(closure).item() == 0 and a.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("mode", ["eager", "lazy", "compiled"])
 @pytest.mark.parametrize("case", [case for case in CASES if KINDS.get(case, case) != "SGD"])  # of it the next test
 def test_a_parameter_that_comes_twice_is_updated_twice(case, mode):

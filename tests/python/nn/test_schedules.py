@@ -156,6 +156,12 @@ def test_a_step_of_the_instance_is_not_taken_for_none():
     with pytest.warns(UserWarning, match="overridden after learning rate scheduler initialization") as seen:
         schedule.step()
     assert len(seen) == 1
+    through = made()
+    schedule, first = S.StepLR(through, 2), through.step
+    through.step = lambda: first()
+    through.step()
+    with pytest.warns(UserWarning, match="overridden after learning rate scheduler initialization"):
+        schedule.step()
     early = made()
     early.step = own
     schedule = S.StepLR(early, 2)
