@@ -324,3 +324,18 @@ def test_samplers_draw_when_they_are_first_asked():
         for one, seen in zip(passes, found):
             seen.extend(one)
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("weights", "count", "replacement", "text"),
+    [
+        ([1.0, -1.0], 1, True, "element < 0"),
+        ([1.0, float("nan")], 1, True, "`nan`"),
+        ([0.0, 0.0], 1, True, "invalid multinomial distribution"),
+        ([1.0], 2, False, "cannot sample n_sample > "),
+    ],
+)
+def test_weights_that_nothing_can_be_drawn_by(weights, count, replacement, text):
+    sampler = data.WeightedRandomSampler(weights, count, replacement)
+    with pytest.raises(RuntimeError, match=text):
+        list(sampler)

@@ -145,7 +145,8 @@ class WeightedRandomSampler(Sampler[int]):
         replacement: False draws every index at most once.
         generator: random numbers; the default generator if None.
 
-    ValueError for `num_samples` that is not positive, or larger than there are weights without replacement.
+    ValueError for `num_samples` that is not positive. A pass is a RuntimeError where weights are negative or not finite,
+    where all are 0, and without replacement for more samples than there are weights.
 
     Example:
         >>> import tandem
@@ -169,8 +170,6 @@ class WeightedRandomSampler(Sampler[int]):
             raise ValueError(
                 f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
             )
-        if not replacement and num_samples > self.weights.shape[0]:
-            raise ValueError("without replacement there are no more samples than weights")
         self.num_samples = num_samples
         self.replacement = replacement
         self.generator = generator
@@ -179,6 +178,12 @@ class WeightedRandomSampler(Sampler[int]):
         import numpy as np
 
         weights = self.weights.cpu().numpy()
+        if not self.replacement and self.num_samples > len(weights):
+            raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        if not weights.any():
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
         def draw(count: int) -> Any:
             place = place_of(self.generator)
