@@ -97,7 +97,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
                                     double dropout, bool causal, std::optional<double> scale, bool grouped) {
   checkOperands(query, key, value);
   if (causal && mask.defined()) fail(kName, ": Explicit attn_mask should not be set when is_causal=True");
-  if (dropout < 0 || dropout > 1) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", dropout);
+  if (!(dropout >= 0 && dropout <= 1)) fail("dropout probability has to be between 0 and 1, but got ", dropout);
   const DType in = computeFlags().cudnn ? query.dtype() : DType::Float32;
   return attend(query, key, value, mask, dropout, causal, scale, grouped, in);
 }

@@ -208,7 +208,8 @@ class InverseGamma(TransformedDistribution):
         return self.base_dist.log_prob(value.reciprocal()) - 2 * value.log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        if self._validate_args:
+            self.base_dist._validate_sample(value.reciprocal())  # takes 0, which has no density
         return tandem.special.gammaincc(self.concentration, self.rate / value)
 
     def entropy(self) -> Tensor:

@@ -231,11 +231,12 @@ def multi_head_attention_forward(
     dropout = dropout_p if training else 0.0
 
     if need_weights:
-        scores = (q * math.sqrt(1.0 / head)) @ k.transpose(-2, -1)
-        weights = tandem.softmax(scores if attn_mask is None else scores + attn_mask, -1)
+        q, k = q * math.sqrt(1.0 / head), k.transpose(-2, -1)
+        scores = tandem.bmm(q, k) if attn_mask is None else tandem.baddbmm(attn_mask, q, k)
+        weights = tandem.softmax(scores, -1)
         if dropout > 0.0:
             weights = functional.dropout(weights, dropout)
-        output = weights @ v
+        output = tandem.bmm(weights, v)
         weights = weights.reshape(batch, num_heads, length, source)
         if average_attn_weights:
             weights = weights.mean(1)

@@ -222,3 +222,13 @@ def test_masks_that_are_known_by_their_form():
         CausalBias(1, 3, 5)
     with pytest.warns(UserWarning, match="will produce NaNs"):
         CausalBias(CausalVariant.LOWER_RIGHT, 5, 3)
+
+
+def test_what_attention_refuses():
+    x = values(2, 3, 4)
+    for p in (-0.1, 1.5, float("nan")):
+        with pytest.raises(RuntimeError, match="dropout probability has to be between 0 and 1"):
+            F.scaled_dot_product_attention(x, x, x, dropout_p=p)
+    layer = tandem.nn.MultiheadAttention(4, 2, batch_first=True, dtype=tandem.float64)
+    with pytest.raises(RuntimeError, match="must have the same dtype"):
+        layer(x, x, x, key_padding_mask=tandem.zeros(2, 3))

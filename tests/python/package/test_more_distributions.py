@@ -501,3 +501,10 @@ def test_divergences_of_several_wishart_distributions_are_those_of_each():
     made = [D.Wishart(n, covariance_matrix=scale) for n, scale in zip(df, scales, strict=True)]
     each = [D.kl_divergence(*(D.Wishart(df[k, i], covariance_matrix=scales[k, i]) for k in range(2))) for i in range(3)]
     tandem.testing.assert_close(D.kl_divergence(*made), tandem.stack(each))
+
+
+def test_nothing_is_below_0_of_an_inverse_gamma():
+    d = D.InverseGamma(3.0, 2.0)
+    assert d.cdf(tandem.tensor([0.0, 1e30])).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="to be within the support"):
+        d.cdf(tandem.tensor(-1.0))

@@ -145,8 +145,8 @@ class WeightedRandomSampler(Sampler[int]):
         replacement: False draws every index at most once.
         generator: random numbers; the default generator if None.
 
-    ValueError for `num_samples` that is not positive. A pass is a RuntimeError where weights are negative or not finite,
-    where all are 0, and without replacement for more samples than there are weights.
+    ValueError for `num_samples` that is not positive. A pass is a RuntimeError where weights are negative or not
+    finite, where all are 0, and without replacement for more samples than there are weights.
 
     Example:
         >>> import tandem
