@@ -323,6 +323,19 @@ class SoftmaxTransform(Transform):
     def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
+    def forward_shape(self, shape: Sequence[int]) -> tandem.Size:
+        return _of_vectors(shape, 0)
+
+    def inverse_shape(self, shape: Sequence[int]) -> tandem.Size:
+        return _of_vectors(shape, 0)
+
+
+def _of_vectors(shape: Sequence[int], more: int) -> tandem.Size:
+    """The shape with so many more elements in its last dim; ValueError without one."""
+    if len(shape) < 1:
+        raise ValueError("Too few dimensions on input")
+    return tandem.Size((*shape[:-1], shape[-1] + more))
+
 
 def _running_product(x: Tensor) -> Tensor:
     return x.cumprod(-1)
@@ -365,10 +378,10 @@ class StickBreakingTransform(Transform):
         return (-x + tandem.nn.functional.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Sequence[int]) -> tandem.Size:
-        return tandem.Size(tuple(shape[:-1]) + (shape[-1] + 1,))
+        return _of_vectors(shape, 1)
 
     def inverse_shape(self, shape: Sequence[int]) -> tandem.Size:
-        return tandem.Size(tuple(shape[:-1]) + (shape[-1] - 1,))
+        return _of_vectors(shape, -1)
 
 
 class LowerCholeskyTransform(Transform):

@@ -81,7 +81,8 @@ def standard_normal(shape: Sequence[int], dtype: Any, device: Any = None) -> Ten
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """Vectors [*, n (n + 1) / 2] (fewer with a `diag` below 0) as the rows of lower triangles [*, N, N].
+    """Vectors [*, n (n + 1) / 2] (fewer with a `diag` below 0) as the rows of lower triangles [*, N, N]; ValueError for
+    another number of elements.
 
     >>> import tandem
     >>> tandem.distributions.transforms.vec_to_tril_matrix(tandem.tensor([1.0, 2.0, 3.0]))
@@ -90,6 +91,11 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     """
     n = round(-(1 + 2 * diag) / 2 + math.sqrt((1 + 2 * diag) ** 2 / 4 + 2 * vec.shape[-1] + abs(diag) * (diag + 1)))
     rows, columns = tandem.tril_indices(n, n, offset=diag, device=vec.device).unbind(0)
+    if len(rows) != vec.shape[-1]:
+        raise ValueError(
+            f"The size of last dimension is {vec.shape[-1]} which cannot be expressed as the lower triangular part of "
+            "a square D x D matrix."
+        )
     out = tandem.zeros((*vec.shape[:-1], n * n), dtype=vec.dtype, device=vec.device)
     return out.index_copy(-1, rows * n + columns, vec).reshape((*vec.shape[:-1], n, n))
 
@@ -282,7 +288,7 @@ class Distribution:
 
     def sample_n(self, n: int) -> Tensor:
         """`sample((n,))`, its old name."""
-        warnings.warn("sample_n(n) will be deprecated. Use .sample((n,)) instead.", UserWarning, stacklevel=2)
+        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
         return self.sample(Size((n,)))
 
     def log_prob(self, value: Tensor) -> Tensor:

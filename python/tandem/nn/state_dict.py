@@ -113,6 +113,13 @@ def _load_tensor(module: Module, name: str, target: tandem.Tensor, key: str, val
             f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
             f"the shape in current model is {target.shape}."
         )
+    if target.is_meta and not value.is_meta and not assign:
+        warnings.warn(
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
+            "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the "
+            "state dictionary to their corresponding key in the module instead of copying them in place?)",
+            stacklevel=3,
+        )
     if __future__.get_swap_module_params_on_conversion():
         _swap(target, value, assign)
     elif assign:
@@ -120,13 +127,6 @@ def _load_tensor(module: Module, name: str, target: tandem.Tensor, key: str, val
             value = Parameter(value, requires_grad=target.requires_grad)
         setattr(module, name, value)
     else:
-        if target.is_meta and not value.is_meta:
-            warnings.warn(
-                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
-                "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the "
-                "state dictionary to their corresponding key in the module instead of copying them in place?)",
-                stacklevel=3,
-            )
         target.copy_(value)
     return None
 

@@ -370,3 +370,12 @@ def test_parametrizations_of_several_tensors_keep_dtype_and_shape():
         with pytest.raises(ValueError, match=f"may not change {text}"):
             nn.utils.parametrize.register_parametrization(layer, "weight", _Part(forward, lambda x: (x, x + 1)))
         assert not nn.utils.parametrize.is_parametrized(layer)
+
+
+@pytest.mark.usefixtures("swapping")
+def test_values_for_meta_parameters_warn_if_they_are_swapped_too():
+    layer = nn.Linear(2, 3, device="meta")
+    state = {"weight": tandem.ones(3, 2), "bias": layer.bias}
+    with pytest.warns(UserWarning, match="for weight: copying from a non-meta parameter"):
+        layer.load_state_dict(state)
+    assert layer.weight.is_meta

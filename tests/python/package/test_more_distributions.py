@@ -508,3 +508,13 @@ def test_nothing_is_below_0_of_an_inverse_gamma():
     assert d.cdf(tandem.tensor([0.0, 1e30])).tolist() == [0, 1]
     with pytest.raises(ValueError, match="to be within the support"):
         d.cdf(tandem.tensor(-1.0))
+
+
+def test_shapes_that_transforms_cannot_take():
+    for transform in (D.SoftmaxTransform(), D.StickBreakingTransform(), D.CorrCholeskyTransform()):
+        for shape in (transform.forward_shape, transform.inverse_shape):
+            with pytest.raises(ValueError, match="Too few dimensions on input"):
+                shape(())
+    assert D.StickBreakingTransform().forward_shape((2, 3)) == (2, 4)
+    with pytest.raises(ValueError, match="The size of last dimension is 2"):
+        D.CorrCholeskyTransform()(tandem.zeros(2))

@@ -191,19 +191,33 @@ class PruningContainer(BasePruningMethod):
         return result
 
 
-def _amount(amount: Any, size: int) -> int:
-    """How many of `size` an amount, a share in [0, 1] or a number, is."""
+# By PyTorch's names, which pruning methods of users call.
+def _validate_pruning_amount_init(amount: Any) -> None:
+    """TypeError or ValueError for what is no share in [0, 1] and no number of elements."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    if isinstance(amount, int):
-        if amount < 0:
+    if isinstance(amount, numbers.Integral):
+        if int(amount) < 0:
             raise ValueError(f"amount={amount} should be a non-negative integer")
-        if amount > size:
-            raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
-        return int(amount)
-    if not 0.0 <= float(amount) <= 1.0:
+    elif not 0.0 <= float(amount) <= 1.0:
         raise ValueError(f"amount={amount} should be a float in [0.0, 1.0] or a non-negative integer")
-    return round(float(amount) * size)
+
+
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    """ValueError for more elements than there are."""
+    if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    """How many of the elements an amount, a share in [0, 1] or a number, is."""
+    return int(amount) if isinstance(amount, numbers.Integral) else round(float(amount) * tensor_size)
+
+
+def _amount(amount: Any, size: int) -> int:
+    _validate_pruning_amount_init(amount)
+    _validate_pruning_amount(amount, size)
+    return _compute_nparams_toprune(amount, size)
 
 
 class Identity(BasePruningMethod):
@@ -224,7 +238,7 @@ class _OfElements(BasePruningMethod):
     PRUNING_TYPE = "unstructured"
 
     def __init__(self, amount: float) -> None:
-        _amount(amount, 1 << 62)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def _scores(self, t: Tensor) -> Tensor:
@@ -266,7 +280,7 @@ class _OfSlices(BasePruningMethod):
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount: float, dim: int = -1) -> None:
-        _amount(amount, 1 << 62)
+        _validate_pruning_amount_init(amount)
         self.amount, self.dim = amount, dim
 
     def _scores(self, slices: Tensor) -> Tensor:
