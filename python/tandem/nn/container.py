@@ -139,6 +139,8 @@ class Sequential(_ModuleSequence):
         return Sequential(*self, *other)
 
     def __iadd__(self, other: Sequential) -> Self:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return self.extend(other)
 
     def __mul__(self, other: int) -> Sequential:

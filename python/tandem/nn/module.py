@@ -7,6 +7,7 @@ calling (hooks are in `hook_methods.py`) · walking the tree (conversions are in
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -462,9 +463,22 @@ class Module(HookMethods, ConversionMethods):
         _state.load_own(self, state_dict, prefix, local_metadata, strict, *lists, extra)
 
     def state_dict(
-        self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+        self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
-        """Parameters and persistent buffers by dotted name, detached (unless `keep_vars`) but sharing storage."""
+        """Parameters and persistent buffers by dotted name, detached (unless `keep_vars`) but sharing storage.
+
+        The arguments by place, in this order, are deprecated.
+        """
+        if args:
+            warnings.warn(
+                "Positional args are being deprecated, use kwargs instead: state_dict(destination=, prefix=, "
+                "keep_vars=)",
+                FutureWarning,
+                stacklevel=2,
+            )
+            destination = args[0] if destination is None else destination
+            prefix = args[1] if len(args) > 1 and not prefix else prefix
+            keep_vars = args[2] if len(args) > 2 and not keep_vars else keep_vars
         if destination is None:
             made: Any = OrderedDict()
             made._metadata = OrderedDict()

@@ -379,3 +379,13 @@ def test_values_for_meta_parameters_warn_if_they_are_swapped_too():
     with pytest.warns(UserWarning, match="for weight: copying from a non-meta parameter"):
         layer.load_state_dict(state)
     assert layer.weight.is_meta
+
+
+def test_states_by_place_are_deprecated():
+    net = nn.Sequential(nn.Linear(2, 2))
+    given = OrderedDict()
+    with pytest.warns(FutureWarning, match="Positional args are being deprecated"):
+        state = net.state_dict(given, "net.", True)
+    assert state is given and list(state) == ["net.0.weight", "net.0.bias"] and state["net.0.bias"] is net[0].bias
+    with pytest.raises(ValueError, match="only objects of Sequential class"):
+        net += [nn.ReLU()]
