@@ -90,9 +90,9 @@ def tensor_class(module: str, name: str, where: str, trusted: bool) -> Any:
 
 
 class SafeUnpickler(pickle._Unpickler):
-    """Reads a pickle that names plain containers, and what `add_safe_globals` was told, alone."""
+    """Reads a pickle that names plain containers, shapes, devices and dtypes, and what `add_safe_globals` was told."""
 
-    _plain = (OrderedDict, Counter, set, frozenset, bytearray, complex)
+    _plain = (OrderedDict, Counter, set, frozenset, bytearray, complex, tandem.Size, tandem.device)
 
     def __init__(self, data: bytes, where: str, tensors: list[Any]) -> None:
         super().__init__(io.BytesIO(data))
@@ -105,6 +105,8 @@ class SafeUnpickler(pickle._Unpickler):
         for known in self._plain:
             if (module, name) == (known.__module__, known.__qualname__):
                 return known
+        if module == "tandem" and isinstance(dtype := getattr(tandem, name, None), tandem.dtype):
+            return dtype
         found = safe_global(module, name)
         if found is None:
             raise pickle.UnpicklingError(

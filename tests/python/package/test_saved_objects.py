@@ -157,3 +157,15 @@ def test_an_unknown_number_is_an_error():
     head = int.from_bytes(raw[:8], "little") + len(raw) - len(file.getvalue())
     with pytest.raises(RuntimeError, match="no object has the number 1 yet"):
         tandem.load(io.BytesIO(head.to_bytes(8, "little") + raw[8:]))
+
+
+def test_objects_of_safe_classes_may_hold_shapes_devices_and_dtypes():
+    normal = tandem.distributions.Normal(tandem.zeros(2), 1.0)
+    normal.made_of = (tandem.device("cpu"), tandem.bfloat16)
+    file = io.BytesIO()
+    tandem.save(normal, file)
+    file.seek(0)
+    with tandem.serialization.safe_globals([tandem.distributions.Normal]):
+        back = tandem.load(file)
+    assert back.batch_shape == (2,) and type(back.batch_shape) is tandem.Size and back.made_of == normal.made_of
+    assert back.log_prob(tandem.ones(2)).equal(normal.log_prob(tandem.ones(2)))
