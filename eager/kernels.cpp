@@ -94,10 +94,11 @@ class KeyWriter {
 /// How the elements of a call lie: row-major, or all as the first result.
 enum class Lie { Contiguous, Alike };
 
+/// `t` lies so, or has one element.
 template <Lie lie>
 [[gnu::always_inline]] inline bool lies(const Tensor& t, const Tensor& as) {
-  if constexpr (lie == Lie::Contiguous) return t.isContiguous() && t.shape() == as.shape();
-  return t.shape() == as.shape() && t.strides() == as.strides();
+  if constexpr (lie == Lie::Contiguous) return t.isContiguous() && (t.numel() == 1 || t.shape() == as.shape());
+  return (t.numel() == 1 && t.isContiguous()) || (t.shape() == as.shape() && t.strides() == as.strides());
 }
 
 /// Writes what a call has for kernels over one inner dim where everything lies so, or has one element: into `key`, and
@@ -113,7 +114,7 @@ template <Lie lie = Lie::Contiguous>
       continue;
     }
     const Tensor& t = o.tensor();
-    if (!lies<lie>(t, outs[0]) && (t.numel() != 1 || !t.isContiguous())) return nullptr;
+    if (!lies<lie>(t, outs[0])) return nullptr;
     key.add(t, flatAccess(t, n));
     *args++ = address(t);
     *args++ = 0;
