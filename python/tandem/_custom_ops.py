@@ -10,7 +10,7 @@ from typing import Any
 
 from tandem import _C
 from tandem._schemas import Schema
-from tandem.autograd.function import Function, _mapped
+from tandem.autograd.function import Function, _innermost_axis, _mapped
 
 __all__ = ["CustomOpDef"]
 
@@ -167,7 +167,7 @@ class CustomOpDef:
         if not any(isinstance(x, _C.Tensor) and x.requires_grad for x in flat):
             return self._run(args, kwargs)
         if self._rule is not None:
-            axis = _innermost(flat)
+            axis = _innermost_axis(flat)
             # What is differentiated outside the vmap is differentiated through the rule.
             if axis is not None and not (self._backward is not None and _C._transformed_inside(axis)):
                 return _mapped(f"the rule of {self._qualname}", self._rule, axis, args, kwargs)
@@ -208,7 +208,7 @@ class CustomOpDef:
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The results without a history of the operation's own."""
         if self._rule is not None:
-            axis = _innermost(_Lists(args).flat(args))
+            axis = _innermost_axis(args)
             if axis is not None:
                 return _mapped(f"the rule of {self._qualname}", self._rule, axis, args, kwargs)
         function = self._function
@@ -217,7 +217,7 @@ class CustomOpDef:
         try:
             result = function(*args, **kwargs)
         except RuntimeError as e:
-            axis = _innermost(_Lists(args).flat(args))
+            axis = _innermost_axis(args)
             if axis is None or self._mutates or not self._own_results or not str(e).startswith("vmap:"):
                 raise
             return self._one_by_one(axis, args, kwargs)  # it reads values
@@ -320,12 +320,6 @@ def _is_list(a: Any) -> bool:
     return isinstance(a, (list, tuple)) and len(a) > 0 and all(isinstance(x, _C.Tensor) or x is None for x in a)
 
 
-def _innermost(flat: Sequence[Any]) -> int | None:
-    """The innermost axis of vmap that an argument has."""
-    axes = [axis for x in flat for axis in _C._batch_axes(x)]
-    return max(axes) if axes else None
-
-
 def _count_writes(x: Any) -> None:
     """What a function wrote to by means that are not seen counts as written to."""
     for t in x if isinstance(x, list | tuple) else (x,):
@@ -337,6 +331,8 @@ def _differentiable(op: CustomOpDef) -> type[Function]:
     """The Function that calls are where a gradient is wanted."""
 
     class Call(Function):
+        _plain_in_transforms = True
+
         @staticmethod
         def forward(ctx: Any, *inputs: Any, _lists: _Lists, **kwargs: Any) -> Any:
             args = _lists.nested(inputs)

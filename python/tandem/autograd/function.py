@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
+import tandem
 from tandem import _C
 from tandem._C import Tensor
 
@@ -186,15 +187,17 @@ class Function:
 
     vjp = backward
 
-    #: Accepted for PyTorch's sake: a Function without `vmap` is mapped as what its forward and backward are made of.
+    #: Whether `tandem.vmap` maps the operation as what its forward and backward are made of; otherwise by `vmap`.
     generate_vmap_rule = False
+    #: Whether transforms of `func` take it as it is, without `setup_context` and a rule for `vmap`.
+    _plain_in_transforms = False
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """How `tandem.vmap` maps the operation, where it does otherwise than what forward and backward are made of.
+        """How `tandem.vmap` maps the operation, where that is not what forward and backward are made of.
 
         `info` has `batch_size` and `randomness`; `in_dims` says for each argument where its examples lie (None: they
-        share it). Returns (outputs, out_dims).
+        share it), in the arguments' structure. Returns (outputs, out_dims).
         """
         raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod.")
 
@@ -207,9 +210,18 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run the operation and record it."""
-        if cls.vmap is not Function.vmap and (axes := [x for a in args for x in _C._batch_axes(a)]):
-            return _mapped(f"{cls.__name__}.vmap", cls.vmap, max(axes), args, {})
+        """Run the operation and record it.
+
+        RuntimeError in a function that is transformed (`vmap`, `func.grad` ...) without `setup_context`, and in one
+        that is mapped unless there is either a `vmap` or `generate_vmap_rule`.
+        """
+        mapped = bool(_C._active_axes())
+        if (mapped or _C._in_transform()) and not cls._plain_in_transforms:
+            _check_transformed(cls, mapped, kwargs)
+            if mapped and not cls.generate_vmap_rule:
+                axis = _innermost_axis(args)
+                if axis is not None:
+                    return _mapped(cls.__name__ + ".vmap", cls.vmap, axis, args, kwargs)
         if cls.setup_context is not Function.setup_context:
             args, kwargs = _with_defaults(cls.forward, args, kwargs)
         ctx = cls._backward_cls()
@@ -298,25 +310,59 @@ def _with_defaults(
     return bound.args, bound.kwargs
 
 
-def _mapped(name: str, rule: Callable[..., Any], axis: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a rule of vmap, named `name`, gives for an axis that an argument has."""
-    from tandem.utils._pytree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
+def _check_transformed(cls: type[Function], mapped: bool, kwargs: dict[str, Any]) -> None:
+    """Errors of a call within a transform."""
+    name = cls.__name__
+    if cls.setup_context is Function.setup_context:
+        raise RuntimeError(
+            "In order to use an autograd.Function with function transforms (vmap, grad, jvp, jacrev, ...), it must "
+            f"override the setup_context staticmethod, which {name} does not"
+        )
+    if not mapped:
+        return
+    if any(isinstance(v, _C.Tensor) for v in tandem.utils._pytree.tree_flatten(kwargs)[0]):
+        raise NotImplementedError(f"vmap of {name}: kwarg-only Tensor args are not supported. Got: {kwargs}")
+    has_rule = cls.vmap is not Function.vmap
+    if has_rule and cls.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and a vmap staticmethod of its "
+            "own. Set generate_vmap_rule=False or delete the vmap staticmethod."
+        )
+    if not has_rule and not cls.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {name}, but it does not have vmap support. Implement the vmap staticmethod or set "
+            "generate_vmap_rule=True."
+        )
 
-    in_dims = tree_map(lambda a: 0 if axis in _C._batch_axes(a) else None, args)
-    plain = tree_map(lambda a: _C._batch_out(a, 0, axis) if axis in _C._batch_axes(a) else a, args)
+
+def _innermost_axis(args: tuple[Any, ...]) -> int | None:
+    """The axis of the innermost `vmap` that an argument, or one in a container among them, takes part in."""
+    return max((x for a in tandem.utils._pytree.tree_flatten(args)[0] for x in _C._batch_axes(a)), default=None)
+
+
+def _mapped(name: str, rule: Callable[..., Any], axis: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of the rule of an operation for `vmap`, for the innermost axis that an argument has."""
+    pytree = tandem.utils._pytree
+    flat, spec = pytree.tree_flatten(args)
+    dims = [0 if axis in _C._batch_axes(a) else None for a in flat]
+    plain = [a if d is None else _C._batch_out(a, 0, axis) for a, d in zip(flat, dims)]
     size, randomness = next((size, mode) for number, size, mode in _C._active_axes() if number == axis)
-    returned = rule(VmapInfo(size, randomness), in_dims, *plain, **kwargs)
+    in_dims = pytree.tree_unflatten(dims, spec)
+    returned = rule(VmapInfo(size, randomness), in_dims, *pytree.tree_unflatten(plain, spec), **kwargs)
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise RuntimeError(
             f"{name}: expected the vmap staticmethod to have two returns, a tuple (outputs, out_dims), "
             f"but got {f'{len(returned)} of them' if isinstance(returned, tuple) else type(returned).__name__}"
         )
     outputs, out_dims = returned
-    values, spec = tree_flatten(outputs)
-    dims = broadcast_prefix(out_dims, spec)
-    if dims is None:
-        raise ValueError(f"{name}: out_dims {out_dims} has not the structure of the outputs, {spec}")
-    return tree_unflatten([v if d is None else _C._batch_in(v, d, axis) for v, d in zip(values, dims)], spec)
+    values, out_spec = pytree.tree_flatten(outputs)
+    out = pytree.broadcast_prefix(out_dims, out_spec)
+    if out is None:
+        raise RuntimeError(
+            f"{name}: the vmap staticmethod returned an incompatible (outputs, out_dims) tuple: out_dims "
+            f"{out_dims} has not the structure of the outputs, {out_spec}"
+        )
+    return pytree.tree_unflatten([v if d is None else _C._batch_in(v, d, axis) for v, d in zip(values, out)], out_spec)
 
 
 def _transposed(jvp: Any, inputs: tuple[Any, ...]) -> Callable[..., Any]:
@@ -360,6 +406,8 @@ def once_differentiable(backward: F) -> F:
     """
 
     class Refuse(Function):
+        _plain_in_transforms = True
+
         @staticmethod
         def forward(ctx: Any, *tensors: Any) -> Any:
             return tuple(t.clone() for t in tensors)

@@ -255,7 +255,7 @@ def jacobian(
 
 def _blocks_by_rows(call: _Call, xs: tuple[Any, ...]) -> list[list[Any]]:
     outputs, pullback = _C._vjp(call, xs)
-    rows = _over_basis(lambda *c: _C._call_linear(pullback, c), list(outputs), None, "error")
+    rows = _over_basis(lambda *c: _C._call_linear(pullback, c), list(outputs), None)
     blocks, start = [], 0
     for y in outputs:
         n = y.numel()
@@ -266,7 +266,7 @@ def _blocks_by_rows(call: _Call, xs: tuple[Any, ...]) -> list[list[Any]]:
 
 def _blocks_by_columns(call: _Call, xs: tuple[Any, ...]) -> list[list[Any]]:
     outputs, pushforward = _C._linearize(call, xs)
-    columns = _over_basis(lambda *t: _C._call_linear(pushforward, t), list(xs), None, "error")
+    columns = _over_basis(lambda *t: _C._call_linear(pushforward, t), list(xs), None)
     blocks = []
     for y, column in zip(outputs, columns):
         block, start = [], 0

@@ -475,6 +475,8 @@ def _unit(like: Tensor, generator: tandem.Generator) -> Tensor:
 class _Undefined(Function):
     """The input, whose gradient nobody gives."""
 
+    _plain_in_transforms = True
+
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
         return x.clone()

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from tandem import _C
 from tandem.func._vmap import vmap
-from tandem.utils._pytree import TreeSpec, same_structure, tree_flatten, tree_unflatten
+from tandem.utils._pytree import TreeSpec, same_structure, tree_flatten, tree_map, tree_unflatten
 
 __all__ = [
     "grad",
@@ -79,8 +79,13 @@ class _Point:
         flat, self.out_spec = tree_flatten(out)
         self.check(out, flat)
         self.num_outputs = len(flat)
-        self.aux, self.aux_spec = tree_flatten(aux)
-        return flat + [a for a in self.aux if isinstance(a, _C.Tensor)]
+        if not self.has_aux:
+            return flat
+        tensors, self.aux_spec = tree_flatten(aux)
+        for a in tensors:
+            if not isinstance(a, _C.Tensor):
+                raise RuntimeError(f"{self.api}: Expected tensors, got unsupported type {type(a)} in aux")
+        return flat + tensors
 
     def check(self, out: Any, flat: list[Any]) -> None:
         """Errors of the output."""
@@ -94,10 +99,9 @@ class _Point:
 
     def split(self, outputs: Any) -> tuple[list[Any], Any]:
         """What came back of the flat call: outputs, and aux in its structure."""
-        tensors = iter(outputs[self.num_outputs :])
-        aux = [next(tensors) if isinstance(a, _C.Tensor) else a for a in self.aux]
-        assert self.aux_spec is not None
-        return list(outputs[: self.num_outputs]), tree_unflatten(aux, self.aux_spec)
+        n = self.num_outputs
+        aux = None if self.aux_spec is None else tree_unflatten(list(outputs[n:]), self.aux_spec)
+        return list(outputs[:n]), aux
 
 
 class _StrictPoint(_Point):
@@ -356,7 +360,7 @@ def _basis(tensors: list[Any], start: int, stop: int) -> list[Any]:
     return pieces
 
 
-def _over_basis(map_rows: Callable[..., Any], tensors: list[Any], chunk_size: int | None, randomness: str) -> list[Any]:
+def _over_basis(map_rows: Callable[..., Any], tensors: list[Any], chunk_size: int | None) -> list[Any]:
     """`map_rows` of every unit vector over the tensors: for each of its results, [elements of all tensors, ...]."""
     total = sum(t.numel() for t in tensors)
     step = total if chunk_size is None else min(chunk_size, total)
@@ -367,7 +371,7 @@ def _over_basis(map_rows: Callable[..., Any], tensors: list[Any], chunk_size: in
             rows = map_rows(*(b.squeeze(0) for b in _basis(tensors, start, stop)))
             parts.append([r.unsqueeze(0) for r in rows])
         else:
-            parts.append(vmap(map_rows, randomness=randomness)(*_basis(tensors, start, stop)))
+            parts.append(vmap(map_rows)(*_basis(tensors, start, stop)))
     return [p[0] if len(p) == 1 else _C.cat(list(p), 0) for p in zip(*parts)]
 
 
@@ -403,7 +407,7 @@ def jacrev(
         point = _Point("jacrev(f)(*args)", func, args, kwargs, argnums, has_aux)
         outputs, pullback = _C._vjp(point, point.primals, True)
         values, aux = point.split(outputs)
-        rows = _over_basis(lambda *cotangents: _C._call_linear(pullback, cotangents), values, chunk_size, "error")
+        rows = _over_basis(lambda *cotangents: _C._call_linear(pullback, cotangents), values, chunk_size)
         jacobians, start = [], 0
         for y in values:
             n = y.numel()
@@ -442,10 +446,18 @@ def jacfwd(
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         point = _Point("jacfwd(f)(*args)", func, args, kwargs, argnums, has_aux)
-        outputs, pushforward = _C._linearize(point, point.primals, True)
-        values, aux = point.split(outputs)
-        push = lambda *tangents: _C._call_linear(pushforward, tangents)[: len(values)]  # noqa: E731
-        columns = _over_basis(push, point.primals, None, randomness)
+        total = sum(x.numel() for x in point.primals)
+        # Every tangent is a call of its own: `func` draws for each of them, or for all.
+        axis = _C._vmap_enter(total, randomness)
+        try:
+            outputs, pushforward = _C._linearize(point, point.primals, True)
+            values, aux = point.split(outputs)
+            basis = [_C._batch_in(b, 0, axis) for b in _basis(point.primals, 0, total)]
+            moved = _C._call_linear(pushforward, basis)[: len(values)] if total else []
+            columns = [_C._batch_out(m, 0, axis) for m in moved]
+            aux = tree_map(lambda a: _C._batch_out(a, 0, axis)[0] if axis in _C._batch_axes(a) else a, aux)
+        finally:
+            _C._vmap_exit()
         jacobians = []
         for i, y in enumerate(values):
             pieces, start = [], 0

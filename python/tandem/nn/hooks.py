@@ -85,6 +85,8 @@ class _Identity(tandem.autograd.Function):
     """Passes tensors through; its backward passes the gradients through `visit`, zeros for those that did not come
     if it is to `fill` them in."""
 
+    _plain_in_transforms = True
+
     @staticmethod
     def forward(ctx: Any, visit: Callable[..., Any], fill: bool, *tensors: tandem.Tensor) -> Any:
         ctx.visit = visit

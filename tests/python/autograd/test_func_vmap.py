@@ -316,6 +316,7 @@ def test_nested_randomness():
 
 
 class Scaled(tandem.autograd.Function):
+    generate_vmap_rule = True
     calls: list[tuple[int, tuple[int | None, ...]]] = []
 
     @staticmethod
@@ -333,6 +334,8 @@ class Scaled(tandem.autograd.Function):
 
 
 class ScaledByHand(Scaled):
+    generate_vmap_rule = False
+
     @staticmethod
     def vmap(info, in_dims, x, w):
         Scaled.calls.append((info.batch_size, in_dims))
@@ -364,6 +367,85 @@ def test_functions():
     Scaled.calls.clear()
     close(vmap(ScaledByHand.apply, (0, None))(x, w), x.numpy() * w.numpy())
     assert Scaled.calls == [(4, (0, None))]
+
+
+def test_functions_of_containers():
+    class Added(tandem.autograd.Function):
+        @staticmethod
+        def forward(x, others):
+            return x + others[0] + others[1]
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x, others):
+            assert in_dims == (0, [0, None])
+            return {"sum": x + others[0] + others[1]}, {"sum": 0}
+
+    x, y, z = tandem.randn(4, 3), tandem.randn(4, 3), tandem.randn(3)
+    got = vmap(lambda x, y: Added.apply(x, [y, z])["sum"])(x, y)
+    close(got, x.numpy() + y.numpy() + z.numpy())
+
+
+@pytest.mark.parametrize("transform", ["vmap", "grad", "jvp", "jacrev", "jacfwd", "hessian"])
+def test_functions_without_setup_context_are_refused(transform):
+    class Plain(tandem.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    def f(x):
+        return Plain.apply(x)
+
+    x = tandem.ones(3)
+    at = {"vmap": (x,), "jvp": ((x[0],), (x[0],))}.get(transform, (x[0],))
+    with pytest.raises(RuntimeError, match="must override the setup_context"):
+        tandem.func.jvp(f, *at) if transform == "jvp" else getattr(tandem.func, transform)(f)(*at)
+
+
+def test_functions_without_a_rule_or_with_two_are_not_mapped():
+    class Neither(Scaled):
+        generate_vmap_rule = False
+
+    class Both(ScaledByHand):
+        generate_vmap_rule = True
+
+    x = tandem.ones(2, 3)
+    for function, text in ((Neither, "does not have vmap support"), (Both, "both generate_vmap_rule=True and")):
+        with pytest.raises(RuntimeError, match=text):
+            vmap(function.apply)(x, x)
+        close(grad(lambda x: function.apply(x, x).sum())(x), 2 * x.numpy())  # noqa: B023
+
+
+def test_jacfwd_draws_as_vmap():
+    x = tandem.zeros(3)
+
+    def f(x):
+        return x + x.sum() * tandem.rand(())
+
+    with pytest.raises(RuntimeError, match="random"):
+        tandem.func.jacfwd(f)(x)
+    with pytest.raises(RuntimeError, match="random"):
+        tandem.func.hessian(lambda x: (f(x) ** 2).sum())(x)
+    drawn = tandem.func.jacfwd(f, randomness="same")(x) - tandem.eye(3)
+    close(drawn, np.full((3, 3), drawn[0, 0].item()))
+    drawn, aux = tandem.func.jacfwd(lambda x: (f(x), tandem.rand(2)), has_aux=True, randomness="different")(x)
+    assert len(set((drawn - tandem.eye(3))[1].tolist())) == 3 and aux.shape == (2,)
+
+
+def test_aux_holds_tensors():
+    x = tandem.ones(2)
+    for aux in (1, None, (x, "a")):
+        for transform in (grad, tandem.func.jacrev, tandem.func.jacfwd):
+            with pytest.raises(RuntimeError, match="Expected tensors, got unsupported type"):
+                transform(lambda x: (x.sum(), aux), has_aux=True)(x)  # noqa: B023
+    assert tandem.func.vjp(lambda x: (x, {"a": []}), x, has_aux=True)[2] == {"a": []}
 
 
 def test_function_with_jvp_only():
