@@ -94,6 +94,66 @@ Ref<Node> makeStridedNode(Edge from, const TensorImpl& base, const TensorImpl& v
   return makeViewNode(OpCode::as_strided, std::move(from), attrs, view.shape, view);
 }
 
+/// The axes of a view inside vmap along which its base shows its dims, and the view with those as dims of its own, the
+/// first ones: the window on the base that all examples are.
+struct Shown {
+  std::vector<Ref<BatchAxis>> axes;
+  Ref<TensorImpl> all;  // null where there are none
+};
+Shown shown(const TensorImpl& base, const TensorImpl& view) {
+  Shown s;
+  if (!view.batch) return s;
+  Dims shape;
+  Dims strides;
+  for (const BatchDim& d : view.batch->dims) {
+    if (base.batch && base.batch->find(d.axis.get()) >= 0) continue;
+    s.axes.push_back(d.axis);
+    shape.push_back(d.axis->size);
+    strides.push_back(d.stride);
+  }
+  if (s.axes.empty()) return s;
+  shape.append(view.shape.begin(), view.shape.end());
+  strides.append(view.strides.begin(), view.strides.end());
+  s.all = new TensorImpl(view.storage, view.dtype, shape, strides, view.offset);
+  s.all->batch = base.batch;
+  return s;
+}
+
+/// A tensor to describe results by: one that has the hidden dims of `base` and the first `count` of `axes`.
+Ref<TensorImpl> withAxes(const TensorImpl& base, std::span<const Ref<BatchAxis>> axes, std::size_t count) {
+  std::vector<BatchDim> dims;
+  if (base.batch) dims = base.batch->dims;
+  for (const Ref<BatchAxis>& axis : axes.first(count)) dims.push_back({axis, 0});
+  std::ranges::sort(dims, {}, [](const BatchDim& d) { return d.axis->id; });
+  Ref<TensorImpl> t(new TensorImpl(base.storage, base.dtype, Dims(), Dims(), 0));
+  if (!dims.empty()) t->batch = new BatchDims(std::move(dims));
+  return t;
+}
+
+/// The history of `view` on its base, whose own leads to `from`.
+Ref<Node> makeViewHistory(Edge from, const TensorImpl& base, const TensorImpl& view) {
+  const Shown s = shown(base, view);
+  if (s.axes.empty()) return makeStridedNode(std::move(from), base, view);
+  Ref<Node> node = makeStridedNode(std::move(from), base, *s.all);
+  Dims shape = s.all->shape;
+  for (std::size_t i = 0; i < s.axes.size(); ++i) {
+    const std::int64_t attrs[] = {0, s.axes[i]->id};
+    shape = Dims(shape.begin() + 1, shape.end());
+    node = makeViewNode(OpCode::batch_in, {std::move(node), 0}, attrs, shape, *withAxes(base, s.axes, i + 1));
+  }
+  return node;
+}
+
+/// What leads to a value with hidden dims, as one that shows those of `s`.
+Edge shownValue(Edge from, const TensorImpl& base, const Shown& s) {
+  for (std::size_t i = s.axes.size(); i-- > 0;) {
+    const std::int64_t attrs[] = {0, s.axes[i]->id};
+    const Dims shape(s.all->shape.begin() + static_cast<std::ptrdiff_t>(i), s.all->shape.end());
+    from = {makeViewNode(OpCode::batch_out, std::move(from), attrs, shape, *withAxes(base, s.axes, i)), 0};
+  }
+  return from;
+}
+
 /// as_strided of a base with gaps, or that begins behind its memory's first element: its attributes count memory; the
 /// derivative counts elements of a contiguous array, from its first on. False where both are the same.
 [[gnu::noinline]] bool recordWindow(const Tensor& base, const Tensor& window) {
@@ -226,10 +286,6 @@ void Tape::checkWrite(const Tensor& into, bool needsGrad) {
     return;
   }
   AutogradMeta* m = metaOf(t);
-  if (m != nullptr && m->gradFn && m->gradFn->kind() == Node::Kind::Op &&
-      static_cast<OpNode*>(m->gradFn.get())->op() == OpCode::batch_in)
-    fail("vmap: an input of the function that requires grad is being used in an in-place operation; please clone() it "
-         "first.");
   if (t->requiresGrad && (m == nullptr || !m->gradFn))
     fail("a leaf Variable that requires grad is being used in an in-place operation.");
 }
@@ -251,7 +307,8 @@ void Tape::recordWrite(const Tensor& into, const Tensor& value) {
   }
 
   Tensor baseTensor{base};
-  Unfolded u = unfold(*base, *view);
+  const Shown all = shown(*base, *view);
+  Unfolded u = unfold(*base, all.all ? *all.all : *view);
   Edge from = base->requiresGrad ? gradEdge(baseTensor) : Edge{};
   if (from && u.permuted) from = {makePermuteNode(std::move(from), u.order, u.shape, *base), 0};
   std::vector<std::int64_t> attrs = windowAttrs(u.window);
@@ -259,9 +316,9 @@ void Tape::recordWrite(const Tensor& into, const Tensor& value) {
   OpNode* node = OpNode::make(OpCode::window_write, layout, Node::takeSequence());
   Ref<Node> ref(node);
   node->mutableEdges()[0] = std::move(from);
-  if (valueHasHistory) node->mutableEdges()[1] = gradEdge(value);
+  if (valueHasHistory) node->mutableEdges()[1] = shownValue(gradEdge(value), *base, all);
   node->metas()[0] = {u.shape, base->dtype, base->device};
-  node->metas()[1] = {value.shape(), value.dtype(), value.device()};
+  node->metas()[1] = {all.all ? all.all->shape : value.shape(), value.dtype(), value.device()};
   for (std::int16_t i = 0; i < 2; ++i) {
     node->operands()[i].tensor = true;
     node->operands()[i].meta = i;
@@ -294,7 +351,7 @@ void Tape::refreshView(TensorImpl* view) {
   if (view->historyVersion == now || view->storage.get() != base->storage.get()) return;
   view->historyVersion = now;
   if (!base->requiresGrad || !isFloating(view->dtype)) return;
-  setHistory(Tensor{view}, makeStridedNode(gradEdge(Tensor{base}), *base, *view), 0);
+  setHistory(Tensor{view}, makeViewHistory(gradEdge(Tensor{base}), *base, *view), 0);
 }
 
 }  // namespace tandem

@@ -133,6 +133,17 @@ Dims leadingPlaces(std::size_t n) {
   return places;
 }
 
+/// `t`, which shows what `x` does, is a view of the same base as other windows on x are.
+void setBase(const Tensor& t, const Tensor& x, const Ref<TensorImpl>& base) {
+  TensorImpl* view = t.impl();
+  view->viewBase = base;
+  view->untracked = x.impl()->untracked;
+  view->inference = x.impl()->inference;
+  view->origin = x.impl()->origin;
+  if (view->origin == ViewOrigin::Plain && !gradEnabled())
+    view->origin = inferenceMode() ? ViewOrigin::Inference : ViewOrigin::NoGrad;
+}
+
 }  // namespace
 
 Tensor oneEach(const Tensor& value, const Tensor& like) {
@@ -156,6 +167,7 @@ Tensor batch_in(const Tensor& x, std::int64_t dim, std::int64_t axis) {
   const std::int64_t places[] = {dim};
   if (x.impl()->viewBase && gradEnabled()) tapeHook->refreshView(x.impl());
   Tensor t = withHidden(x, axes, places);
+  setBase(t, x, x.impl()->viewBase ? x.impl()->viewBase : x.ref());
   if (gradEnabled() && x.requiresGrad()) tapeHook->record(OpCode::batch_in, operands, attrs, {&t, 1});
   return t;
 }
@@ -182,6 +194,9 @@ Tensor batch_out(const Tensor& x, std::int64_t dim, std::int64_t axis) {
   auto* impl = new TensorImpl(x.impl()->storage, x.dtype(), shape, strides, x.impl()->offset);
   if (!rest.empty()) impl->batch = new BatchDims(std::move(rest));
   Tensor t(impl);
+  // What was made inside of vmap, and what is a window on that, has no base that is seen outside.
+  const Ref<TensorImpl>& base = x.impl()->viewBase;
+  if (base && !(base->batch && base->batch->find(named.get()) >= 0)) setBase(t, x, base);
   const Operand operands[] = {x};
   const std::int64_t attrs[] = {dim, axis};
   if (gradEnabled() && x.requiresGrad()) tapeHook->record(OpCode::batch_out, operands, attrs, {&t, 1});

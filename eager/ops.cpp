@@ -8,6 +8,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"
+#include "eager/no_elements.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/warn.h"
 

@@ -27,6 +27,8 @@ def : ParamType<"int[2]", "DimsRef", "IntList2", "_int | Sequence[_int]", "ints"
 def : ParamType<"int[2]?", "const std::optional<Dims>&", "IntList2", "_int | Sequence[_int] | None", "optionalInts">;
 def : ParamType<"dims", "const std::optional<Dims>&", "OptionalIntList", "_int | Sequence[_int] | None", "optionalInts",
                 "list">;
+// One of them alone; None cannot be given.
+def : ParamType<"dim", "const std::optional<Dims>&", "Int", "_int", "optionalInts", "list">;
 def : ParamType<"bool", "bool", "Bool", "_bool", "boolean", "boolean">;
 def : ParamType<"bool?", "std::optional<bool>", "OptionalBool", "_bool | None", "optionalBoolean">;
 def : ParamType<"dtype", "DType", "OptionalDType", "_dtype", "dtype", "dtype">;

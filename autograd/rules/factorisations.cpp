@@ -147,6 +147,7 @@ void svd(RuleContext& c) {
   Tensor gU = c.grad(0);
   Tensor gV = c.grad(2);
   std::int64_t k = s.size(-1);
+  if (numelOf(c.inputShape(0)) == 0) return c.set(0, ops::zeros(c.inputShape(0), s.dtype()));
   if ((gU.defined() && u.size(-1) > k) || (gV.defined() && vh.size(-2) > k))
     fail("svd: the derivative of U and Vh with full_matrices=True is not defined where input is not square");
   u = columns(u, 0, k);

@@ -10,6 +10,7 @@
 #include "eager/in_place_form.h"
 #include "eager/kernels.h"
 #include "eager/memory_format.h"
+#include "eager/no_elements.h"
 #include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/scalar_tensor.h"
@@ -228,18 +229,13 @@ Tensor logsumexp(const Tensor& x, const std::optional<Dims>& dim, bool keepdim) 
   Tensor top = detached(amax(in, dim, true));
   // An infinite maximum would make inf - inf.
   Tensor safe = where(isinf(top), 0.0, top);
+  // All dims cannot be meant by none here, as PyTorch adds a maximum that still has them.
+  if (dim && dim->empty() && !keepdim && in.dim() > 0)
+    fail("logsumexp(): output with shape [] doesn't match the broadcast shape ", shapeText(Dims(in.dim(), 1)),
+         ": name the dims");
   Tensor total = log(sum(exp(sub(in, safe)), dim, keepdim));
   return add(total, keepdim ? safe : view(safe, total.shape()));
 }
-
-namespace {
-void needElements(const char* op, const Tensor& x) {
-  if (x.numel() == 0)
-    fail(op,
-         "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
-         "argument.");
-}
-}  // namespace
 
 namespace {
 /// The largest (or smallest) of all elements; those that are it share its gradient, NaNs too.

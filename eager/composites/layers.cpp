@@ -24,7 +24,12 @@ Tensor alongDim(const char* op, const Tensor& x, std::int64_t dim, std::optional
   in = inRowMajorOrder(in);
   dim = wrapDim(dim, in.dim());
   if (in.numel() == 0) return exp(in);  // whose derivative depends on it, as that of rows does
-  return in.dim() == 0 ? reshape(along(reshape(in, Dims{1}), 0), Dims()) : along(in, dim);
+  if (in.dim() == 0) return reshape(along(reshape(in, Dims{1}), 0), Dims());
+  if (in.dim() <= 64) return along(in, dim);
+  // Reductions are of at most 64 dims.
+  const DimsRef shape = in.shape();
+  const Dims three{numelOf(shape.first(dim)), shape[dim], numelOf(shape.subspan(dim + 1))};
+  return reshape(along(reshape(in, three), 1), shape);
 }
 
 /// What `make` gives in x's dtype, taped as one operation along the dim.

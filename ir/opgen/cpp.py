@@ -126,7 +126,7 @@ def written(op: Op, p: Param) -> str:
     """The value of an attribute, as the table has it."""
     if not p.facts.writer:
         raise RecordError(f"`{op.name}` is a primitive and cannot have an attribute of type {p.type}")
-    if p.type == "dims":
+    if p.type in ("dim", "dims"):
         return f"reductionDims({op.params[0].name}_, {p.name}_)"
     if p.name == "dim" and op.library and op.params[0].type == "Tensor":
         wrap = f"wrapDim({'*' if p.type == 'int?' else ''}dim_, {op.params[0].name}_.dim())"
@@ -150,6 +150,9 @@ def primitive(op: Op) -> str:
     # No dims are all dims, but of `all` and `any`, which then tell of each element.
     if op.combine in ("All", "Any"):
         head = f"  if (dim_ && dim_->empty()) return flagsOf({op.params[0].name}_);\n{head}"
+    # Those without a first element ask for the dims to be named, where there are no elements.
+    if op.combine in ("Max", "Min"):
+        head = f'  if (!dim_ || dim_->empty()) needElements("{op.name}", {op.params[0].name}_);\n{head}'
     head = f"{declaration(op, False)} {{\n{head}" + (f"  AttrWriter w;\n{writes}" if writes else "")
     v = f"std::span(v).first({len(own)} - !{own[-1].name}_.defined())" if own and own[-1].type == "Tensor?" else "v"
     call = f"(OpCode::{op.code}, {v}, {'w.span()' if writes else '{}'}"

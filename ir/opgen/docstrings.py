@@ -85,7 +85,7 @@ def first_tensor(op: Op) -> str:
 
 
 def dims(op: Op) -> list[Param]:
-    return [p for p in op.params if p.type in ("int", "int?", "dims", "int[]") and DIM_NAMES.fullmatch(p.name)]
+    return [p for p in op.params if p.type in ("int", "int?", "dim", "dims", "int[]") and DIM_NAMES.fullmatch(p.name)]
 
 
 def shapes_text(records: Records, op: Op) -> str:

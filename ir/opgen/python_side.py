@@ -17,7 +17,7 @@ TABLES |= {form: f"k{form.capitalize()}Functions" for form in ("nn", "linalg", "
 def fallback(p: Param) -> str | None:
     """What is taken for an argument that is left out, in C++; nothing where that is the getter's own."""
     d = p.default
-    if d is None or d == "None" or p.type.endswith("?") or p.type == "dims":
+    if d is None or d == "None" or p.type.endswith("?") or p.type in ("dim", "dims"):
         return None
     if p.type in ("Operand", "Scalar"):
         return f"Scalar({d})"

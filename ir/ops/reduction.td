@@ -16,13 +16,13 @@ def : Reduction<"sum", "Sum", "Sum", "Tensor input, dims dim=None, bool keepdim=
   }];
 }
 
-def : Reduction<"prod", "Sum", "Prod", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+def : Reduction<"prod", "Sum", "Prod", "Tensor input, dim dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let forms = ["function", "method", "out"];
   let outSaysDType = 1;
   let rule = "prod";
   let saves = ["input"];
   let mixedPrecision = "Float32";
-  let summary = "Product over `dim` (all dims when None).";
+  let summary = "Product over `dim`, of all elements without it.";
   let example = [{
     >>> tandem.prod(tandem.tensor([[1., 2.], [3., 4.]]), dim=1)
     tensor([ 2., 12.])

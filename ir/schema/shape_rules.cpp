@@ -31,11 +31,6 @@ std::int64_t rankOf(const TensorMeta& m) { return static_cast<std::int64_t>(m.sh
 
 /// A reduction without a first element, of dims without elements.
 [[noreturn]] void failEmpty(const OpFacts& op, const Dims& shape, DimsRef dims) {
-  if (dims.size() == shape.size() && dims.size() != 1)
-    fail(op.name,
-         "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
-         "'dim' argument. (shape ",
-         shapeText(shape), ")");
   for (auto d : dims)
     if (shape[d] == 0)
       fail<IndexError>(op.name, "(): Expected reduction dim ", d, " to have non-zero size.", " (shape ",

@@ -40,7 +40,7 @@ def broadcast(x, y):
 
 def choices(x, y):
     n = (x * 50).to(tandem.int32)
-    return n.sum((1, 2, 3)), (n > 3).any(), (x.flatten(1) + 1).argmax(1), n.amin((2, 3)), (n * 2).prod((1, 2, 3))
+    return n.sum((1, 2, 3)), (n > 3).any(), (x.flatten(1) + 1).argmax(1), n.amin((2, 3)), (n * 2).prod(2)
 
 
 FUNCTIONS = [norms, spreads, losses, rows, broadcast, choices]

@@ -435,3 +435,31 @@ def test_few_rows_are_added_in_the_order_of_many(rows, dtype):
     assert_same_bits(whole.sum(1), tandem.from_numpy(np.asarray(whole).sum(1)))
     x[rows // 2, 3] = np.nan
     assert_same_bits(tandem.from_numpy(x).amax(0).nan_to_num(7.0), tandem.from_numpy(x.max(0)).nan_to_num(7.0))
+
+
+def test_dims_that_must_be_named():
+    x = tandem.ones(2, 3)
+    for dim in ([0, 1], (0,), (), None):
+        with pytest.raises(TypeError, match="dim"):
+            x.prod(dim)
+    assert x.prod().item() == 1 and x.prod(0, True).shape == (1, 3) and x.prod(dim=-1).shape == (2,)
+    for f in (tandem.amax, tandem.amin):
+        for empty in (tandem.zeros(0), tandem.zeros(0, 3)):
+            for dims in ((), ((),)):
+                with pytest.raises(RuntimeError, match="Expected reduction dim to be specified"):
+                    f(empty, *dims)
+            with pytest.raises(IndexError, match="Expected reduction dim 0 to have non-zero size"):
+                f(empty, tuple(range(empty.dim())))
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        tandem.logsumexp(x, ())
+    assert tandem.logsumexp(x, (), keepdim=True).shape == (1, 1) and tandem.logsumexp(x.sum(), ()).item() == 6
+
+
+def test_softmax_of_more_dims_than_are_reduced():
+    x = tandem.randn((1,) * 66 + (3, 2), requires_grad=True)
+    for f in (tandem.softmax, tandem.log_softmax):
+        y, flat = f(x, -2), f(x.reshape(3, 2), 0)
+        assert y.shape == x.shape and y.reshape(3, 2).equal(flat)
+        weights = tandem.randn(3, 2)
+        mine = tandem.autograd.grad((y.reshape(3, 2) * weights).sum(), x)[0]
+        assert mine.equal(tandem.autograd.grad((flat * weights).sum(), x)[0])

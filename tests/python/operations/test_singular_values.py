@@ -174,3 +174,11 @@ def test_derivatives_of_products_of_reflections(m, n, k):
     tau = tandem.rand(2, k, dtype=F64, requires_grad=True)
     assert tandem.autograd.gradcheck(linalg.householder_product, (a, tau))
     assert tandem.autograd.gradgradcheck(linalg.householder_product, (a, tau))
+
+
+def test_derivatives_of_no_elements():
+    for full in (False, True):
+        a = tandem.zeros(2, 0, 3, requires_grad=True)
+        u, s, vh = tandem.linalg.svd(a, full_matrices=full)
+        (g,) = tandem.autograd.grad([u.sum() + s.sum() + vh.sum()], a)
+        assert g.shape == a.shape
