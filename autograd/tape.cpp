@@ -311,12 +311,13 @@ void Tape::recordWrite(const Tensor& into, const Tensor& value) {
   Unfolded u = unfold(*base, all.all ? *all.all : *view);
   Edge from = base->requiresGrad ? gradEdge(baseTensor) : Edge{};
   if (from && u.permuted) from = {makePermuteNode(std::move(from), u.order, u.shape, *base), 0};
+  Edge of = valueHasHistory ? shownValue(gradEdge(value), *base, all) : Edge{};
   std::vector<std::int64_t> attrs = windowAttrs(u.window);
   OpNode::Layout layout{2, 1, 0, 2, static_cast<std::uint32_t>(attrs.size())};
   OpNode* node = OpNode::make(OpCode::window_write, layout, Node::takeSequence());
   Ref<Node> ref(node);
   node->mutableEdges()[0] = std::move(from);
-  if (valueHasHistory) node->mutableEdges()[1] = shownValue(gradEdge(value), *base, all);
+  node->mutableEdges()[1] = std::move(of);
   node->metas()[0] = {u.shape, base->dtype, base->device};
   node->metas()[1] = {all.all ? all.all->shape : value.shape(), value.dtype(), value.device()};
   for (std::int16_t i = 0; i < 2; ++i) {

@@ -1,6 +1,9 @@
 // What reductions without a first element (max, amin ...) need of their operand.
 #pragma once
 
+#include <optional>
+
+#include "eager/helpers.h"
 #include "eager/tensor.h"
 #include "runtime/base/error.h"
 
@@ -12,6 +15,12 @@ inline void needElements(const char* op, const Tensor& x) {
     fail(op,
          "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
          "argument.");
+}
+
+/// `reductionDims` where no elements ask for the dims to be named.
+inline Dims namedDims(const char* op, const Tensor& x, const std::optional<Dims>& dims) {
+  if (!dims || dims->empty()) needElements(op, x);
+  return reductionDims(x, dims);
 }
 
 }  // namespace tandem::ops

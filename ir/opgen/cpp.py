@@ -127,7 +127,8 @@ def written(op: Op, p: Param) -> str:
     if not p.facts.writer:
         raise RecordError(f"`{op.name}` is a primitive and cannot have an attribute of type {p.type}")
     if p.type in ("dim", "dims"):
-        return f"reductionDims({op.params[0].name}_, {p.name}_)"
+        call = f'namedDims("{op.name}", ' if op.combine in ("Max", "Min") else "reductionDims("
+        return f"{call}{op.params[0].name}_, {p.name}_)"
     if p.name == "dim" and op.library and op.params[0].type == "Tensor":
         wrap = f"wrapDim({'*' if p.type == 'int?' else ''}dim_, {op.params[0].name}_.dim())"
         return f"dim_ ? std::optional({wrap}) : std::nullopt" if p.type == "int?" else wrap
@@ -141,18 +142,14 @@ def primitive(op: Op) -> str:
     writes = "".join(f"  w.{p.facts.writer}({written(op, p)});\n" for p in op.attrs)
     if any(p.type == "Tensor[]" for p in own):
         head = "  std::vector<Operand> v;\n"
-        for p in own:
-            each = f"  for (const Tensor& t : {p.name}_) v.push_back(t);\n"
-            head += each if p.type == "Tensor[]" else f"  v.push_back({p.name}_);\n"
+        each = {"Tensor[]": "  for (const Tensor& t : {0}_) v.push_back(t);\n"}
+        head += "".join(each.get(p.type, "  v.push_back({0}_);\n").format(p.name) for p in own)
     else:
         listed = ", ".join(p.name + "_" for p in own)
         head = f"  const Operand v[] = {{{listed}}};\n" if own else "  const std::span<const Operand> v;\n"
     # No dims are all dims, but of `all` and `any`, which then tell of each element.
     if op.combine in ("All", "Any"):
         head = f"  if (dim_ && dim_->empty()) return flagsOf({op.params[0].name}_);\n{head}"
-    # Those without a first element ask for the dims to be named, where there are no elements.
-    if op.combine in ("Max", "Min"):
-        head = f'  if (!dim_ || dim_->empty()) needElements("{op.name}", {op.params[0].name}_);\n{head}'
     head = f"{declaration(op, False)} {{\n{head}" + (f"  AttrWriter w;\n{writes}" if writes else "")
     v = f"std::span(v).first({len(own)} - !{own[-1].name}_.defined())" if own and own[-1].type == "Tensor?" else "v"
     call = f"(OpCode::{op.code}, {v}, {'w.span()' if writes else '{}'}"

@@ -24,7 +24,7 @@ def factory_keywords(records: Records, op: Op) -> list[Record]:
 
 
 def parameter(op: Op, p: Param) -> str:
-    default = "None" if p.default is None and op.optional(p) else p.default
+    default = "..." if p.type == "dim" else "None" if p.default is None and op.optional(p) else p.default
     return f"{p.name}: {p.taken.annotation}" + ("" if default is None else f" = {default}")
 
 

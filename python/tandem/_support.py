@@ -203,7 +203,7 @@ def new_empty_strided(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    return empty_strided(
+    made = empty_strided(
         size,
         stride,
         dtype=self.dtype if dtype is None else dtype,
@@ -212,6 +212,11 @@ def new_empty_strided(
         requires_grad=requires_grad,
         pin_memory=pin_memory,
     )
+    if not _C._batch_axes(self):
+        return made
+    held = made.untyped_storage().nbytes() // made.itemsize  # of each example
+    each = self.new_empty(held, dtype=made.dtype, device=made.device).as_strided(size, stride)
+    return each.requires_grad_(requires_grad)
 
 
 def _no_devices(kind: str) -> Any:

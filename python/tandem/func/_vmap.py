@@ -39,7 +39,7 @@ def vmap(
     Args:
         func: takes and returns tensors, or nested tuples, lists and dicts of them.
         in_dims: the dim of each argument to map over, or None for an argument that all examples share: an int, or a
-            structure like that of the arguments (a prefix of it suffices).
+            tuple with a structure like that of the arguments (a prefix of it suffices).
         out_dims: where the examples lie in each result, likewise.
         randomness: random numbers inside are an "error", "different" for each example, or the "same" for all.
         chunk_size: at most so many examples at a time; None means all.
@@ -90,7 +90,7 @@ def _read_arguments(func: Any, in_dims: Any, args: Any) -> tuple[int, list[int |
     def call() -> str:
         return f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
 
-    if not isinstance(in_dims, int | tuple | list):
+    if not isinstance(in_dims, int | tuple):
         raise ValueError(
             f"{call()}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
             f"got: {type(in_dims)}."
@@ -101,7 +101,7 @@ def _read_arguments(func: Any, in_dims: Any, args: Any) -> tuple[int, list[int |
             f"over a function with no inputs. The latter is unsupported."
         )
     flat, spec = tree_flatten(args)
-    dims = broadcast_prefix(tuple(in_dims) if isinstance(in_dims, list) else in_dims, spec)
+    dims = broadcast_prefix(in_dims, spec)
     if dims is None:
         raise ValueError(
             f"{call()}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
@@ -143,12 +143,13 @@ def _run(func: Any, size: int, dims: Any, flat: Any, spec: TreeSpec, out_dims: A
     try:
         inside = [a if d is None else _C._batch_in(a, d, axis) for a, d in zip(flat, dims)]
         out = func(*tree_unflatten(inside, spec), **kwargs)
-        return _outside(func, out, out_dims, axis)
+        return _outside(func, out, out_dims, axis, list(zip(inside, flat, dims)))
     finally:
         _C._vmap_exit()
 
 
-def _outside(func: Any, out: Any, out_dims: Any, axis: int) -> Any:
+def _outside(func: Any, out: Any, out_dims: Any, axis: int, given: list[tuple[Any, Any, Any]]) -> Any:
+    """The results as they are outside; an argument that is returned as it was given is what the caller gave."""
     flat, spec = tree_flatten(out)
     if isinstance(out, _C.Tensor):
         single = out_dims if not isinstance(out_dims, tuple | list) else out_dims[0] if len(out_dims) == 1 else ...
@@ -173,7 +174,9 @@ def _outside(func: Any, out: Any, out_dims: Any, axis: int) -> Any:
                 f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did you mean to set "
                 f"out_dims= to None for output?"
             )
-        results.append(_C._batch_out(value, dim, axis))
+        place = dim + value.dim() + 1 if dim < 0 else dim
+        same = [a for inside, a, d in given if inside is value and d == place]
+        results.append(same[0] if same else _C._batch_out(value, dim, axis))
     return tree_unflatten(results, spec)
 
 

@@ -312,67 +312,6 @@ def test_nested_randomness():
     assert both[0].equal(both[3]) and len(np.unique(both.numpy())) == 5
 
 
-# ---- views ----------------------------------------------------------------------------------------------------------
-
-
-def test_results_are_views_of_the_inputs():
-    x = tandem.randn(3, 4)
-    for f, out_dim in ((lambda x: x[0], 0), (lambda x: x.view(2, 2).t(), -1), (lambda x: x.unbind(0)[1], 0)):
-        y = vmap(f, out_dims=out_dim)(x)
-        assert y._base is x and y.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
-    assert vmap(lambda x: x.sum())(x)._base is None
-    inner = vmap(lambda x: x.exp()[1:])(x)
-    assert inner.add_(1).shape == (3, 3)
-
-
-@pytest.mark.parametrize("in_dim", [0, 1])
-def test_writes_through_views_reach_gradients(in_dim):
-    def written(write):
-        z = tandem.ones(3, 4, requires_grad=True) if in_dim else tandem.ones(4, 3, requires_grad=True)
-        w = z.clone()
-        write(w if in_dim else w.t())
-        (w * 2).sum().backward()
-        return z.grad if in_dim else z.grad.t()
-
-    close(written(lambda w: vmap(lambda x: x.mul_(3), 1)(w)), np.full((3, 4), 6.0))
-    close(written(lambda w: vmap(lambda x: x[0].mul_(3), 1)(w)), 2 * np.array([[3.0], [1], [1]]) * np.ones((3, 4)))
-    close(written(lambda w: vmap(lambda x: x[1:], 1)(w).mul_(3)), 2 * np.array([[1.0], [3], [3]]) * np.ones((3, 4)))
-    close(written(lambda w: vmap(vmap(lambda x: x.mul_(3)))(w)), np.full((3, 4), 6.0))
-    close(written(lambda w: vmap(vmap(lambda x: x, out_dims=-1), 1)(w.unsqueeze(0)).mul_(3)), np.full((3, 4), 6.0))
-
-
-def test_views_see_writes_to_their_base():
-    z = tandem.ones(3, 4, requires_grad=True)
-    w = z.clone()
-    y = vmap(lambda x: x[:2])(w)
-    w.mul_(3)
-    y.sum().backward()
-    close(z.grad, np.array([3.0, 3, 0, 0]) * np.ones((3, 4)))
-
-
-def test_values_with_histories_are_written_into_plain_tensors():
-    a = tandem.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    into = tandem.zeros(3, 2)
-    vmap(lambda row, a: row[1:].copy_(a * a))(into, a)
-    (into * tandem.tensor([5.0, 7.0])).sum().backward()
-    close(a.grad, 14 * a.detach().numpy())
-
-
-def test_inputs_of_a_vmap_within_a_derivative_can_be_written():
-    def f(x):
-        y = x * 1
-        vmap(lambda row: row.mul_(row.detach().sum()))(y)
-        return y.sum()
-
-    close(grad(f)(tandem.ones(2, 3)), np.full((2, 3), 3.0))
-
-
-def test_a_leaf_is_not_written():
-    x = tandem.ones(3, requires_grad=True)
-    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
-        vmap(lambda x: x.mul_(3))(x)
-
-
 # ---- a Function of one's own ----------------------------------------------------------------------------------------
 
 
