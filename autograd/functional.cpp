@@ -26,19 +26,22 @@ class EnableGrad {
   bool before_;
 };
 
-// A point's node has one attribute: is its transform still at work? What leads to closed points only is constant to
-// everyone outside.
-bool isClosedPoint(const Node& node) {
+// A point's node has one attribute: is its transform still at work, and may the point be written? What leads to closed
+// points only is constant to everyone outside.
+enum class PointState : std::int64_t { Closed, Open, Frozen };
+
+bool isPointIn(PointState state, const Node& node) {
   if (node.kind() != Node::Kind::Op) return false;
   const auto& op = static_cast<const OpNode&>(node);
-  return op.op() == OpCode::alias && !op.attrs().empty() && op.attrs()[0] == 0;
+  return op.op() == OpCode::alias && !op.attrs().empty() && op.attrs()[0] == static_cast<std::int64_t>(state);
 }
+bool isClosedPoint(const Node& node) { return isPointIn(PointState::Closed, node); }
 
-void markPoint(const Tensor& point, bool open) {
+void markPoint(const Tensor& point, PointState state) {
   Ref<Node> node = gradFn(point);
   if (!node || node->kind() != Node::Kind::Op) return;
   auto& op = static_cast<OpNode&>(*node);
-  if (op.op() == OpCode::alias && !op.attrs().empty()) op.mutableAttrs()[0] = open ? 1 : 0;
+  if (op.op() == OpCode::alias && !op.attrs().empty()) op.mutableAttrs()[0] = static_cast<std::int64_t>(state);
 }
 
 /// Does the history of some tensor end at anything that someone may ask a derivative by?
@@ -194,8 +197,9 @@ Tensor anchorOf(const Tensor& point) {
   return t;
 }
 
-void closePoint(const Tensor& point) { markPoint(point, false); }
-void openPoint(const Tensor& point) { markPoint(point, true); }
+void closePoint(const Tensor& point) { markPoint(point, PointState::Closed); }
+void openPoint(const Tensor& point) { markPoint(point, PointState::Open); }
+bool isFrozenPoint(const Node& node) { return isPointIn(PointState::Frozen, node); }
 
 std::vector<Tensor> pushForward(std::span<const Tensor> outputs, std::span<const Tensor> points,
                                 std::span<const Tensor> tangents) {
@@ -210,9 +214,11 @@ Tensor primalOf(const Tensor& output, std::span<const Tensor> points) {
   return autograd::requiresGrad(kept) ? anchorOf(kept) : kept;
 }
 
-Transformed vjp(const TensorFunction& f, std::span<const Tensor> primals) {
+Transformed vjp(const TensorFunction& f, std::span<const Tensor> primals, bool frozen) {
   bool outer = gradEnabled();
   Points points(primals, outer);
+  if (frozen)
+    for (const Tensor& t : points.anchors) markPoint(t, PointState::Frozen);
   std::vector<Tensor> outputs;
   {
     EnableGrad on;

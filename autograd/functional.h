@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "autograd/node.h"
 #include "eager/tensor.h"
 
 namespace tandem::autograd {
@@ -30,9 +31,11 @@ struct Transformed {
   TensorFunction map;
 };
 
-/// Error unless all primals are floating point.
-Transformed vjp(const TensorFunction& f, std::span<const Tensor> primals);
+/// Error unless all primals are floating point. `frozen`: f must not write them in place, as leaves.
+Transformed vjp(const TensorFunction& f, std::span<const Tensor> primals, bool frozen = false);
 Transformed linearize(const TensorFunction& f, std::span<const Tensor> primals);
+/// Is this the node of a point that must not be written?
+bool isFrozenPoint(const Node& node);
 
 /// A fresh tensor equal to `x`, where a derivative by it can stop; what is computed from it passes gradients on to `x`
 /// if `connected` and it requires one.

@@ -69,6 +69,8 @@ void copySaved(OpNode& node, const Storage* storage) {
 
 void beginKeepingSaved(bool lasting) { ++(lasting ? lastingDepth : passingDepth); }
 
+bool keepingSaved() { return lastingDepth > 0; }
+
 void endKeepingSaved(bool lasting) {
   --(lasting ? lastingDepth : passingDepth);
   if (passingDepth == 0 && !passingNodes.empty()) {

@@ -13,6 +13,8 @@ namespace tandem {
 /// until that end. Calls nest.
 void beginKeepingSaved(bool lasting);
 void endKeepingSaved(bool lasting);
+/// Are nodes noted for as long as they live?
+bool keepingSaved();
 
 /// After `node` got its saved tensors, or another one in the place of one.
 void noteSaved(OpNode& node);

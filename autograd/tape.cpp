@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "autograd/autograd.h"
+#include "autograd/functional.h"
 #include "autograd/geometry.h"
 #include "autograd/kept_saved.h"
 #include "autograd/meta.h"
@@ -240,6 +241,7 @@ void Tape::record(OpCode op, std::span<const Operand> operands, std::span<const 
 void Tape::beginInPlaceForm() { beginKeepingSaved(false); }
 void Tape::endInPlaceForm() { endKeepingSaved(false); }
 void Tape::beforeWrite(const Storage* storage) { keepSavedOf(storage); }
+bool Tape::keepsSaved() const { return keepingSaved(); }
 
 /// The gradient of a write through such a view would be ambiguous.
 static void checkOrigin(const TensorImpl& view) {
@@ -267,6 +269,9 @@ static void checkOrigin(const TensorImpl& view) {
   }
 }
 
+/// Is what has this a leaf, or a point that a function is differentiated at?
+static bool isLeaf(const AutogradMeta* m) { return m == nullptr || !m->gradFn || autograd::isFrozenPoint(*m->gradFn); }
+
 void Tape::checkWrite(const Tensor& into, bool needsGrad) {
   TensorImpl* t = into.impl();
   if (t->inference && !inferenceMode())
@@ -281,12 +286,11 @@ void Tape::checkWrite(const Tensor& into, bool needsGrad) {
     TensorImpl* base = t->viewBase.get();
     AutogradMeta* m = metaOf(base);
     // Where the base needs no gradient, what does is a view that was made a leaf, or a view of one.
-    const bool leaf = base->requiresGrad ? m == nullptr || !m->gradFn : t->requiresGrad;
+    const bool leaf = base->requiresGrad ? isLeaf(m) : t->requiresGrad;
     if (leaf) fail("a view of a leaf Variable that requires grad is being used in an in-place operation.");
     return;
   }
-  AutogradMeta* m = metaOf(t);
-  if (t->requiresGrad && (m == nullptr || !m->gradFn))
+  if (t->requiresGrad && isLeaf(metaOf(t)))
     fail("a leaf Variable that requires grad is being used in an in-place operation.");
 }
 

@@ -20,6 +20,7 @@ class Tape final : public TapeHook {
   void beginInPlaceForm() override;
   void endInPlaceForm() override;
   void beforeWrite(const Storage* storage) override;
+  [[nodiscard]] bool keepsSaved() const override;
 };
 
 namespace autograd {

@@ -186,6 +186,19 @@ void applyIntoHere(const Tensor& out, OpCode op, Operands operands, Attrs attrs)
   std::optional<GradientOnce> gradient;
   if (again && needsGrad) gradient.emplace(out);
   if (tapeHook != nullptr) tapeHook->beforeWrite(out.impl()->storage.get());
+  if (needsGrad && tapeHook->keepsSaved()) {
+    // What else is read of the memory is kept as it was, too: `x.mul_(x)`.
+    std::vector<Operand> own(operands.begin(), operands.end());
+    std::vector<Tensor> kept;
+    kept.reserve(own.size());
+    for (std::size_t i = write.isOver(0) ? 1 : 0; i < own.size(); ++i) {
+      const Tensor* t = own[i].isTensor() ? &own[i].tensor() : nullptr;
+      if (t == nullptr || !t->defined() || !t->impl()->storage->sameMemory(*out.impl()->storage)) continue;
+      kept.push_back(apply(OpCode::clone, {*t}));
+      own[i] = Operand(kept.back());
+    }
+    if (!kept.empty()) return applyIntoHere(out, op, own, attrs);
+  }
   const bool batched = out.impl()->batch || needsBatching(f, operands);
   if (needsGrad && write.isOver(0) && readsSelf(f, operands)) {
     // As PyTorch does: `x.mul_(w)` keeps what x was, and differentiates; other operands are kept as they are.

@@ -30,6 +30,8 @@ class TapeHook {
   virtual void endInPlaceForm() = 0;
   /// Before the elements of `storage` change, all checks passed: what has to outlive that is copied.
   virtual void beforeWrite(const Storage* storage) = 0;
+  /// Does what operations save here outlive writes, as in forward mode?
+  [[nodiscard]] virtual bool keepsSaved() const = 0;
 };
 
 /// Set once by `autograd` when it is loaded; null in a program without it.

@@ -110,7 +110,7 @@ void freeMap(PyObject* capsule) { delete static_cast<autograd::TensorFunction*>(
 PyObject* inTransform(PyObject*, PyObject*) { return PyBool_FromLong(usersTransforms > 0 ? 1 : 0); }
 
 /// (f, primals, are they a user's function and what it is transformed at) to (outputs, map).
-template <autograd::Transformed (*transform)(const autograd::TensorFunction&, std::span<const Tensor>)>
+template <class Transform>
 PyObject* transformed(PyObject*, PyObject* args) {
   PyObject *f, *primals;
   int users = 0;
@@ -127,7 +127,7 @@ PyObject* transformed(PyObject*, PyObject* args) {
       PyRef out(checked(PyObject_CallOneArg(f, in.get())));
       return listOf(out.get());
     };
-    autograd::Transformed result = transform(call, listOf(primals));
+    autograd::Transformed result = Transform()(call, listOf(primals), users != 0);
     PyRef outputs(checked(wrap(result.outputs)));
     auto map = std::make_unique<autograd::TensorFunction>(std::move(result.map));
     PyRef capsule(checked(PyCapsule_New(map.get(), kMap, freeMap)));
@@ -135,6 +135,17 @@ PyObject* transformed(PyObject*, PyObject* args) {
     return Py_BuildValue("(OO)", outputs.get(), capsule.get());
   });
 }
+
+struct Vjp {
+  autograd::Transformed operator()(const autograd::TensorFunction& f, std::span<const Tensor> at, bool users) const {
+    return autograd::vjp(f, at, users);
+  }
+};
+struct Linearize {
+  autograd::Transformed operator()(const autograd::TensorFunction& f, std::span<const Tensor> at, bool) const {
+    return autograd::linearize(f, at);
+  }
+};
 
 PyObject* callLinear(PyObject*, PyObject* args) {
   PyObject *capsule, *weights;
@@ -209,8 +220,8 @@ void initFunc(PyObject* module) {
        "(axis, size, randomness) of every vmap this is called in, outermost first."},
       {"_transformed_inside", transformedInside, METH_O,
        "(axis): is a function of the user's differentiated within the vmap of that axis?"},
-      {"_vjp", transformed<autograd::vjp>, METH_VARARGS, "(f, primals, users=False): the outputs, and the pullback."},
-      {"_linearize", transformed<autograd::linearize>, METH_VARARGS,
+      {"_vjp", transformed<Vjp>, METH_VARARGS, "(f, primals, users=False): the outputs, and the pullback."},
+      {"_linearize", transformed<Linearize>, METH_VARARGS,
        "(f, primals, users=False): the outputs, and the pushforward."},
       {"_in_transform", inTransform, METH_NOARGS,
        "Is this called by a function that a transform of `func` (`users`) runs?"},

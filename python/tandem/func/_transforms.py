@@ -104,7 +104,21 @@ class _Point:
         return list(outputs[:n]), aux
 
 
-class _StrictPoint(_Point):
+class _MovingPoint(_Point):
+    """One that moves along tangents."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        for p in self.primals:
+            _check_moves("primal", p)
+
+
+def _check_moves(what: str, t: Any) -> None:
+    if isinstance(t, _C.Tensor) and not t.is_floating_point():
+        raise ValueError(f"Expected {what} to be floating point or complex, but got: {t.dtype}")
+
+
+class _StrictPoint(_MovingPoint):
     """One of whose outputs each has to depend on the primals."""
 
     def __call__(self, primals: Any) -> Any:
@@ -225,6 +239,22 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     return wrapped
 
 
+def _check_floating(outputs: list[Any]) -> None:
+    for y in outputs:
+        if not y.is_floating_point():
+            raise RuntimeError(
+                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                f"{y.dtype}"
+            )
+
+
+def _ones_of_scalar(output: Any) -> Any:
+    """What stands for a cotangent of None, as in `backward`."""
+    if output.numel() != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    return _C.ones(output.shape, dtype=output.dtype, device=output.device)
+
+
 @overload
 def vjp(
     func: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
@@ -248,12 +278,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     values, aux = point.split(outputs)
     spec = point.out_spec
     assert spec is not None
-    for v in values:
-        if not v.is_floating_point():
-            raise RuntimeError(
-                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
-                f"{v.dtype}"
-            )
+    _check_floating(values)
 
     def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         flat, given = tree_flatten(cotangents)
@@ -262,7 +287,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
                 f"function. cotangents: {given}, primal output: {spec}"
             )
-        return tree_unflatten(_C._call_linear(pullback, flat), point.spec)
+        filled = [_ones_of_scalar(v) if g is None else g for g, v in zip(flat, values)]
+        return tree_unflatten(_C._call_linear(pullback, filled), point.spec)
 
     output = tree_unflatten(values, spec)
     return (output, vjp_fn, aux) if has_aux else (output, vjp_fn)
@@ -300,7 +326,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     _check_tuple("primals", tree_flatten(primals)[0])
-    kind = _StrictPoint if strict else _Point
+    kind = _StrictPoint if strict else _MovingPoint
     point = kind(_JVP, func, primals, {}, tuple(range(len(primals))), has_aux)
     flat, spec = tree_flatten(tangents)
     if not same_structure(spec, point.spec):
@@ -310,6 +336,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
             f"tangents with structure {spec}"
         )
     _check_tuple("tangents", flat)
+    for t in flat:
+        _check_moves("tangent", t)
     outputs, pushforward = _C._linearize(point, point.primals, True)
     values, aux = point.split(outputs)
     assert point.out_spec is not None
@@ -328,7 +356,7 @@ def linearize(func: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R
     >>> push(tandem.tensor(1.0)), push(tandem.tensor(2.0))
     (tensor(6.), tensor(12.))
     """
-    point = _Point("linearize(f, *primals)", func, primals, {}, tuple(range(len(primals))), False)
+    point = _MovingPoint("linearize(f, *primals)", func, primals, {}, tuple(range(len(primals))), False)
     outputs, pushforward = _C._linearize(point, point.primals, True)
     values, _ = point.split(outputs)
     spec = point.out_spec
@@ -407,6 +435,7 @@ def jacrev(
         point = _Point("jacrev(f)(*args)", func, args, kwargs, argnums, has_aux)
         outputs, pullback = _C._vjp(point, point.primals, True)
         values, aux = point.split(outputs)
+        _check_floating(values)
         rows = _over_basis(lambda *cotangents: _C._call_linear(pullback, cotangents), values, chunk_size)
         jacobians, start = [], 0
         for y in values:
@@ -445,7 +474,7 @@ def jacfwd(
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        point = _Point("jacfwd(f)(*args)", func, args, kwargs, argnums, has_aux)
+        point = _MovingPoint("jacfwd(f)(*args)", func, args, kwargs, argnums, has_aux)
         total = sum(x.numel() for x in point.primals)
         # Every tangent is a call of its own: `func` draws for each of them, or for all.
         axis = _C._vmap_enter(total, randomness)
