@@ -148,8 +148,9 @@ void svd(RuleContext& c) {
   Tensor gV = c.grad(2);
   std::int64_t k = s.size(-1);
   if (numelOf(c.inputShape(0)) == 0) return c.set(0, ops::zeros(c.inputShape(0), s.dtype()));
-  if ((gU.defined() && u.size(-1) > k) || (gV.defined() && vh.size(-2) > k))
-    fail("svd: the derivative of U and Vh with full_matrices=True is not defined where input is not square");
+  // With full matrices, which no derivative tells the rest of: as in PyTorch that is taken for constant.
+  if (gU.defined()) gU = columns(gU, 0, k);
+  if (gV.defined()) gV = rows(gV, 0, k);
   u = columns(u, 0, k);
   vh = rows(vh, 0, k);
   Tensor inner = c.hasGrad(1) ? diagonalMatrix(c.grad(1)) : Tensor();

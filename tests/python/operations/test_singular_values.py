@@ -176,6 +176,20 @@ def test_derivatives_of_products_of_reflections(m, n, k):
     assert tandem.autograd.gradgradcheck(linalg.householder_product, (a, tau))
 
 
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (2, 4, 3)])
+def test_derivatives_of_full_matrices(shape):
+    """What is beyond the singular values is constant."""
+    a = tandem.randn(*shape, dtype=tandem.float64, requires_grad=True)
+    k = min(shape[-2:])
+    parts, full = linalg.svd(a, full_matrices=False), linalg.svd(a)
+    for part, whole in zip(parts, (full.U[..., :k], full.S, full.Vh[..., :k, :]), strict=True):
+        assert tandem.allclose(part.abs(), whole.abs())
+    weights = [tandem.randn(full.U.shape, dtype=a.dtype), tandem.randn(full.Vh.shape, dtype=a.dtype)]
+    (mine,) = tandem.autograd.grad((full.U**2 * weights[0]).sum() + (full.Vh**2 * weights[1]).sum(), a)
+    narrow = (parts.U**2 * weights[0][..., :k]).sum() + (parts.Vh**2 * weights[1][..., :k, :]).sum()
+    assert tandem.allclose(mine, tandem.autograd.grad(narrow, a)[0])
+
+
 def test_derivatives_of_no_elements():
     for full in (False, True):
         a = tandem.zeros(2, 0, 3, requires_grad=True)
