@@ -266,8 +266,8 @@ Tensor linalg_cond(const Tensor& a, std::optional<double> p) {
 }
 Tensor linalg_cond_named(const Tensor& a, std::string_view p) {
   needMatrices("linalg.cond", a, "A");
-  if (a.numel() == 0) return zeros(batchOf(a), a.dtype());
   needSquare("linalg.cond", a, "A");
+  if (a.numel() == 0) return zeros(batchOf(a), a.dtype());
   auto [inverse, info] = linalg_inv_ex(a, false);
   Tensor product = mul(matrix_norm(a, p, {}, false, {}), matrix_norm(inverse, p, {}, false, {}));
   return where(eq(info, 0), product, std::numeric_limits<double>::infinity());

@@ -243,6 +243,11 @@ void largeGemm(const GemmTile<T>& whole) {
 
 template <class T>
 void floatGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    std::fill_n(c, m * n, T(0));
+    return;
+  }
   if (isSmallGemm(m, n, k)) return smallGemm(m, n, k, a, b, c);
   if (n > 1 && isTinyGemm(m, n, k))
     return parallelFor(m, grainOf(kTinyWork), [&](std::int64_t begin, std::int64_t end) {

@@ -484,3 +484,19 @@ def test_least_squares_of_every_example(driver):
     found = tandem.func.vmap(lambda a, b: tuple(tandem.linalg.lstsq(a, b, driver=driver)))(a, b)
     for w, f in zip(want, found, strict=True):
         assert tandem.allclose(w.double(), f.double(), atol=1e-5) and w.shape == f.shape
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd", "gelss"])
+@pytest.mark.parametrize("rcond", [None, -1.0, 0.5])
+def test_least_squares_of_no_right_sides(driver, rcond):
+    for m, n in ((1, 1), (3, 2), (2, 3)):
+        a = tandem.randn(m, n, dtype=tandem.float64)
+        found = linalg.lstsq(a, tandem.zeros(m, 0, dtype=tandem.float64), rcond=rcond, driver=driver)
+        assert found.solution.shape == (n, 0)
+
+
+def test_condition_numbers_of_no_elements():
+    for p in ("fro", "nuc"):
+        assert linalg.cond(tandem.zeros(2, 0, 0), p).tolist() == [0, 0]
+        with pytest.raises(RuntimeError, match="square"):
+            linalg.cond(tandem.zeros(0, 3), p)
