@@ -22,8 +22,8 @@ def energy(x: Tensor, scale: float = 1.0) -> Tensor:
     return (x**3).sum() * scale
 
 
-def with_aux(x: Tensor) -> tuple[Tensor, str]:
-    return energy(x), "aux"
+def with_aux(x: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    return energy(x), {"twice": x * 2}
 
 
 def outer(x: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ def main() -> None:
     g2, value = grad_and_value(energy)(x)
     value2, _ = value_and_grad(energy, argnums=0)(x)
     (value3, note), _ = value_and_grad(with_aux, has_aux=True)(x)
-    text: str = note
+    twice: Tensor = note["twice"]
     h: Tensor = hessian(energy)(x)
     j: Tensor = jacrev(outer)(x)
     k: Tensor = jacfwd(outer, argnums=0)(x)
@@ -55,7 +55,7 @@ def main() -> None:
 
     outs = vmap(call, in_dims=(0, 0, None))(params, buffers, tandem.ones(5, 2))
     assert outs.shape == (3, 5, 1) and each.tolist() == [2.0] * 4 and per_sample.shape == (4, 2)
-    assert tandem.equal(j, k) and h.shape == (2, 2) and text == "aux" and cotangent.shape == (2,)
+    assert tandem.equal(j, k) and h.shape == (2, 2) and twice.shape == (2,) and cotangent.shape == (2,)
     assert g.tolist() == [6.0, 24.0] and tandem.equal(g2 * 2, g) and tandem.equal(value, value2)
     assert tandem.equal(y2, y3) and tandem.equal(push(tandem.ones(2)), tangent) and tandem.equal(value3, value)
 
