@@ -94,11 +94,13 @@ class KeyWriter {
 /// How the elements of a call lie: row-major, or all as the first result.
 enum class Lie { Contiguous, Alike };
 
-/// `t` lies so, or has one element.
+/// Of a result, or of an operand that has one element or the result's shape.
 template <Lie lie>
 [[gnu::always_inline]] inline bool lies(const Tensor& t, const Tensor& as) {
-  if constexpr (lie == Lie::Contiguous) return t.isContiguous() && (t.numel() == 1 || t.shape() == as.shape());
-  return (t.numel() == 1 && t.isContiguous()) || (t.shape() == as.shape() && t.strides() == as.strides());
+  if constexpr (lie == Lie::Contiguous)
+    return t.isContiguous();
+  else
+    return t.numel() == 1 || t.strides() == as.strides();
 }
 
 /// Writes what a call has for kernels over one inner dim where everything lies so, or has one element: into `key`, and
@@ -114,13 +116,13 @@ template <Lie lie = Lie::Contiguous>
       continue;
     }
     const Tensor& t = o.tensor();
-    if (!lies<lie>(t, outs[0])) return nullptr;
+    if (!lies<lie>(t, outs[0]) || (t.numel() != 1 && !(t.shape() == outs[0].shape()))) return nullptr;
     key.add(t, flatAccess(t, n));
     *args++ = address(t);
     *args++ = 0;
   }
   for (const auto& t : outs) {
-    if (lie == Lie::Contiguous ? !t.isContiguous() : !lies<lie>(t, outs[0])) return nullptr;
+    if (!lies<lie>(t, outs[0])) return nullptr;
     key.add(t, Access::Unit);
     *args++ = address(t);
     *args++ = 1;
@@ -229,6 +231,8 @@ bool runShortRows(const OpFacts& op, Operands operands, Attrs attrs, std::span<c
 /// Broadcast or strided operands: as few dims as all of them allow.
 void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
   TANDEM_CHECK(operands.size() + outs.size() <= CallKey::kMost, op.name);
+  const bool ordered = op.kind != OpKind::Pointwise || op.usesIndex;  // row-major
+  if (!ordered && fillsMemory(outs[0]) && runFlat<Lie::Alike>(op, operands, attrs, outs)) return;
   SmallVector<const Tensor*, CallKey::kMost> arrays;
   for (const auto& o : operands)
     if (o.isTensor()) arrays.push_back(&o.tensor());
@@ -239,7 +243,7 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
     return k < numIn ? broadcastStrides(arrays[k]->shape(), arrays[k]->strides(), shape) : arrays[k]->strides();
   });
   std::span<Dims> strides = walked;
-  if (op.kind == OpKind::Pointwise && !op.usesIndex) sortDims(shape, strides, Dims(strides[numIn]));
+  if (!ordered) sortDims(shape, strides, Dims(strides[numIn]));
   Walk walk;
   walk.placed = op.usesIndex;
   collapse(walk, shape, strides);
@@ -256,7 +260,7 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
     return copyArray(outs[0].device(), {pointerOf(*arrays[0]), dtype, shape, strides[0]},
                      {pointerOf(*arrays[1]), dtype, shape, strides[1]});
   }
-  if (op.kind == OpKind::Pointwise && !op.usesIndex && runShortRows(op, operands, attrs, outs, shape, strides)) return;
+  if (!ordered && runShortRows(op, operands, attrs, outs, shape, strides)) return;
   if (shape.size() > kMaxOuterRank + 1) return runSpread(op, operands, attrs, outs);
 
   const int outerRank = static_cast<int>(shape.size()) - 1;
@@ -295,8 +299,6 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
 
 void runPointwise(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
   if (outs[0].numel() == 0 || runFlat(op, operands, attrs, outs)) return;
-  const bool alike = op.kind == OpKind::Pointwise && !op.usesIndex && fillsMemory(outs[0]);
-  if (alike && runFlat<Lie::Alike>(op, operands, attrs, outs)) return;
   runStrided(op, operands, attrs, outs);
 }
 
