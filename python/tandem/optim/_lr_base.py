@@ -92,7 +92,7 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Go on by one step (or to step `epoch`) and write the rates; to be called after the optimizer's `step`."""
         if self._step_count == 1:
-            own = vars(self.optimizer).get("step")
+            own = self.optimizer.__dict__.get("step")
             if own is not None and own is not self.optimizer._step_at_schedule:
                 warnings.warn(
                     "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization: "
