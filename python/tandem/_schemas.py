@@ -115,6 +115,15 @@ def _type_text(annotation: Any) -> str | None:
     return None
 
 
+def _default_text(value: Any) -> str | None:
+    """How a schema writes a default; None for one that it cannot write."""
+    if value is None or isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, str | tandem.device):
+        return f'"{value}"'
+    return str(value).rpartition(".")[2] if isinstance(value, tandem.dtype) else None
+
+
 def infer_schema(
     prototype_function: Callable[..., Any],
     /,
@@ -171,16 +180,10 @@ def infer_schema(
             fail(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated.")
         if text.startswith("Tensor") and (written is None or name in written):
             text = f"Tensor(a{i}!){text.removeprefix('Tensor')}"
-        if p.default is p.empty:
-            texts.append(f"{text} {name}")
-        elif p.default is None or isinstance(p.default, int | float):
-            texts.append(f"{text} {name}={p.default}")
-        elif isinstance(p.default, str | tandem.device):
-            texts.append(f'{text} {name}="{p.default}"')
-        elif isinstance(p.default, tandem.dtype):
-            texts.append(f"{text} {name}={str(p.default).rpartition('.')[2]}")
-        else:
+        default = "" if p.default is p.empty else _default_text(p.default)
+        if default is None:
             fail(f"Parameter {name} has an unsupported default value type {type(p.default)}.")
+        texts.append(f"{text} {name}={default}" if default else f"{text} {name}")
     if unknown := set(written or ()) - set(signature.parameters):
         fail(f"{unknown} in mutates_args were not found in the custom op's signature.")
     if signature.return_annotation is signature.empty:
