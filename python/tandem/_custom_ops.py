@@ -170,7 +170,7 @@ class CustomOpDef:
             axis = _innermost_axis(flat)
             # What is differentiated outside the vmap is differentiated through the rule.
             if axis is not None and not (self._backward is not None and _C._transformed_inside(axis)):
-                return _mapped(f"the rule of {self._qualname}", self._rule, axis, args, kwargs)
+                return self._run(args, kwargs)
         result = self._call.apply(*flat, _lists=lists, **kwargs)
         return list(result) if lists.gave_list else result
 
@@ -224,7 +224,7 @@ class CustomOpDef:
         if self._own_results:
             self._check_results(args, kwargs, result)
         if self._mutates:
-            given = {**dict(zip(self._positional, args)), **kwargs}
+            given = self._given(args, kwargs)
             for name in self._mutates:
                 _count_writes(given.get(name))
         return result
@@ -243,14 +243,14 @@ class CustomOpDef:
 
     def _kernel(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
         """The function for the device of the arguments; NotImplementedError if there is none."""
-        tensors = [x for x in _Lists(args).flat(args) if isinstance(x, _C.Tensor)]
+        tensors = _tensors_of(args)
         if not tensors:
             tensors = [x for x in kwargs.values() if isinstance(x, _C.Tensor)]
         kind = next((x.device.type for x in tensors if x.dim() > 0), tensors[0].device.type if tensors else None)
         schema = self._schema_known
         if kind is None and schema is not None:
             places = [name for name, of in schema.types.items() if of.startswith("Device")]
-            given = {**dict(zip(self._positional, args)), **kwargs}
+            given = self._given(args, kwargs)
             kind = _C.device(given[places[0]]).type if places and given.get(places[0]) is not None else None
         kind = kind or "cpu"
         if kind in self._disabled and self._first is not None:
@@ -264,7 +264,7 @@ class CustomOpDef:
 
     def _check_results(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         """RuntimeError if a result is in memory of an argument or of another result."""
-        tensors = [x for x in _Lists(args).flat(args) if isinstance(x, _C.Tensor)]
+        tensors = _tensors_of(args)
         for r in result if isinstance(result, list | tuple) else (result,):
             if not isinstance(r, _C.Tensor) or r.numel() == 0:
                 continue
@@ -275,8 +275,12 @@ class CustomOpDef:
                 )
             tensors.append(r)
 
+    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Arguments by their names."""
+        return {**dict(zip(self._positional, args)), **kwargs}
+
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """All positional arguments, in order, and those that are keywords only; TypeError where they do not fit."""
+        """All positional arguments, in order, and those that are keywords only; RuntimeError where they do not fit."""
         given = dict(zip(self._positional, args))
         values = {**self._defaults, **given, **kwargs}
         names = self._positional + self._keywords
@@ -314,6 +318,11 @@ class _Lists:
             return tuple(flat)
         rest = iter(flat)
         return tuple(next(rest) if count is None else [next(rest) for _ in range(count)] for count in self.counts)
+
+
+def _tensors_of(args: tuple[Any, ...]) -> list[Any]:
+    """The tensors among arguments, and in lists among them."""
+    return [x for x in _Lists(args).flat(args) if isinstance(x, _C.Tensor)]
 
 
 def _is_list(a: Any) -> bool:

@@ -85,6 +85,12 @@ def _attention(
     return attend(query, key, value, attn_mask._materialize(query.device), dropout_p, False, **rest)
 
 
+def _of_size(name: str, variant: CausalVariant, size: tuple[int, ...]) -> CausalBias:
+    if len(size) != 2:
+        raise AssertionError(f"{name} only supports 2D tensors")
+    return CausalBias(variant, *size)
+
+
 def causal_upper_left(*size: int) -> CausalBias:
     """The mask of `is_causal=True` for `size`, (queries, keys): query i attends to the first i + 1 keys.
 
@@ -93,9 +99,7 @@ def causal_upper_left(*size: int) -> CausalBias:
     tensor([[ True, False, False],
             [ True,  True, False]])
     """
-    if len(size) != 2:
-        raise AssertionError("causal_upper_left only supports 2D tensors")
-    return CausalBias(CausalVariant.UPPER_LEFT, *size)
+    return _of_size("causal_upper_left", CausalVariant.UPPER_LEFT, size)
 
 
 def causal_lower_right(*size: int) -> CausalBias:
@@ -106,6 +110,4 @@ def causal_lower_right(*size: int) -> CausalBias:
     tensor([[ True,  True, False],
             [ True,  True,  True]])
     """
-    if len(size) != 2:
-        raise AssertionError("causal_lower_right only supports 2D tensors")
-    return CausalBias(CausalVariant.LOWER_RIGHT, *size)
+    return _of_size("causal_lower_right", CausalVariant.LOWER_RIGHT, size)
