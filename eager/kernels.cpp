@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "eager/overlap.h"
 #include "runtime/base/index_table.h"
 #include "runtime/base/inline_array.h"
 #include "runtime/base/long_work.h"
@@ -155,18 +156,6 @@ bool runFlat(const OpFacts& op, Operands operands, Attrs attrs, std::span<const 
   return true;
 }
 
-/// In whatever order its dims lie: has each element a place of its own, and is there none between them?
-bool fillsMemory(const Tensor& t) {
-  std::int64_t filled = 1;
-  while (filled != t.numel()) {
-    std::size_t d = 0;
-    while (d < t.shape().size() && (t.shape()[d] == 1 || t.strides()[d] != filled)) ++d;
-    if (d == t.shape().size()) return false;
-    filled *= t.shape()[d];
-  }
-  return true;
-}
-
 /// Of more dims than kernels have, which is rare: copies make everything one dim; a result that is not contiguous is
 /// made beside it and copied.
 void runSpread(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
@@ -232,7 +221,7 @@ bool runShortRows(const OpFacts& op, Operands operands, Attrs attrs, std::span<c
 void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
   TANDEM_CHECK(operands.size() + outs.size() <= CallKey::kMost, op.name);
   const bool ordered = op.kind != OpKind::Pointwise || op.usesIndex;  // row-major
-  if (!ordered && fillsMemory(outs[0]) && runFlat<Lie::Alike>(op, operands, attrs, outs)) return;
+  if (!ordered && isDense(outs[0]) && runFlat<Lie::Alike>(op, operands, attrs, outs)) return;
   SmallVector<const Tensor*, CallKey::kMost> arrays;
   for (const auto& o : operands)
     if (o.isTensor()) arrays.push_back(&o.tensor());

@@ -33,17 +33,6 @@ std::pair<std::int64_t, std::int64_t> extent(const Tensor& t) {
   return {first + t.impl()->offset * size, first + last * size};
 }
 
-/// Of a tensor with elements: all of a stretch of memory, each once.
-bool isDense(const Tensor& t) {
-  if (t.isContiguous()) return true;
-  std::int64_t expected = 1;
-  for (const auto& [stride, size] : fromInnermost(t)) {
-    if (stride != expected) return false;
-    expected *= size;
-  }
-  return true;
-}
-
 /// The same elements in the same order, with more or fewer dims of size 1.
 bool sameElements(const Tensor& a, const Tensor& b) { return extent(a) == extent(b) && longDims(a) == longDims(b); }
 
@@ -54,6 +43,19 @@ bool sameElements(const Tensor& a, const Tensor& b) { return extent(a) == extent
 }
 
 }  // namespace
+
+bool isDense(const Tensor& t) {
+  if (t.isContiguous()) return true;
+  std::int64_t filled = 1;
+  while (filled != t.numel()) {
+    // The dim that begins where those found so far end.
+    std::size_t d = 0;
+    while (d < t.shape().size() && (t.shape()[d] == 1 || t.strides()[d] != filled)) ++d;
+    if (d == t.shape().size()) return false;
+    filled *= t.shape()[d];
+  }
+  return true;
+}
 
 bool sameWindow(const Tensor& a, const Tensor& b) {
   return a.impl()->storage == b.impl()->storage && a.impl()->offset == b.impl()->offset && a.shape() == b.shape() &&

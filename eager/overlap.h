@@ -7,6 +7,9 @@
 
 namespace tandem {
 
+/// Of a tensor with elements, whatever order its dims lie in: all of a stretch of memory, each once.
+bool isDense(const Tensor& t);
+
 /// The same elements of the same memory, in the same shape.
 bool sameWindow(const Tensor& a, const Tensor& b);
 

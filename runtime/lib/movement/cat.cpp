@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "runtime/device/thread_pool.h"
-#include "runtime/kernel/collapse.h"
 #include "runtime/lib/clones.h"
 #include "runtime/lib/movement/copy_bytes.h"
+#include "runtime/lib/movement/window_rows.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -133,52 +133,33 @@ void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size
   });
 }
 
-/// An input of dense rows, and where its elements begin among those of the output.
+/// An input as rows of the output, and which elements of the output it is.
 struct Part {
-  explicit Part(const ArrayView& x, std::int64_t begin)
-      : data(x.as<char>()), shape(x.shape), strides(x.strides), at(begin) {
-    collapsePointwise(shape, {&strides, 1});
-  }
-  const char* data;
-  Dims shape, strides;
-  std::int64_t at;
-
-  [[nodiscard]] std::int64_t end() const { return at + numelOf(shape); }
-  /// Its elements from `begin` to before `end` of the output, to `to` and behind it.
-  void copy(std::int64_t begin, std::int64_t end, std::size_t itemSize, char* to) const {
-    const std::size_t last = shape.size() - 1;
-    const std::int64_t n = shape[last];
-    Walker<1> row(DimsRef(shape).first(last), {DimsRef(strides).first(last)}, (begin - at) / n);
-    for (std::int64_t i = (begin - at) % n; begin < end; i = 0, row.next()) {
-      const std::int64_t count = std::min(n - i, end - begin);
-      const std::size_t bytes = static_cast<std::size_t>(count) * itemSize;
-      copyBytes(to, data + (row.offset[0] + i) * static_cast<std::int64_t>(itemSize), bytes);
-      to += bytes;
-      begin += count;
-    }
-  }
+  WindowRows rows;
+  std::int64_t begin, end;
 };
 
-/// Shorter rows take less time as arrays are copied.
-bool hasDenseRows(const ArrayView& x) {
-  constexpr std::int64_t kShortRow = 8;
-  return x.contiguous() || (x.strides.back() == 1 && x.shape.back() > kShortRow);
-}
-
 /// Large inputs, one behind the other. A thread has the part of the output that it has of other arrays of the size,
-/// whichever inputs lie there: what reads the output next finds it in that thread's cache.
-void joinLarge(std::span<const ArrayView> inputs, const ArrayView& out) {
+/// whichever inputs lie there: what reads the output next finds it in that thread's cache. False, having done nothing,
+/// where rows of an input do not suit that.
+bool joinLarge(std::span<const ArrayView> inputs, const ArrayView& out) {
   std::vector<Part> parts;
-  for (const ArrayView& x : inputs)
-    if (x.numel() != 0) parts.emplace_back(x, parts.empty() ? 0 : parts.back().end());
-  const std::size_t size = itemSize(out.dtype);
+  for (const ArrayView& x : inputs) {
+    if (x.numel() == 0) continue;
+    const std::int64_t begin = parts.empty() ? 0 : parts.back().end;
+    parts.push_back({WindowRows(x, {out.data, out.dtype, x.shape, out.strides}), begin, begin + x.numel()});
+    if (!parts.back().rows.suit()) return false;
+  }
+  const auto size = static_cast<std::int64_t>(itemSize(out.dtype));
   parallelFor(out.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-    for (auto part = std::ranges::upper_bound(parts, begin, {}, &Part::at) - 1; begin < end; ++part) {
-      const std::int64_t stop = std::min(end, part->end());
-      part->copy(begin, stop, size, out.as<char>() + begin * static_cast<std::int64_t>(size));
+    for (auto part = std::ranges::upper_bound(parts, begin, {}, &Part::begin) - 1; begin < end; ++part) {
+      const std::int64_t stop = std::min(end, part->end);
+      part->rows.write(begin - part->begin, stop - part->begin, out.as<char>() + begin * size,
+                       [](std::int64_t, std::int64_t) {});  // nothing lies between them
       begin = stop;
     }
   });
+  return true;
 }
 
 }  // namespace
@@ -195,8 +176,7 @@ void cat(const LibraryCall& call) {
   const std::int64_t blocks = numelOf(DimsRef(out.shape).first(d));
   if (contiguous && (each < kSerialElements || (blocks > 1 && each <= kSharedRun * blocks)))
     return joinRuns(call.inputs, out, d);
-  if (blocks == 1 && each >= kSerialElements && std::ranges::all_of(call.inputs, hasDenseRows))
-    return joinLarge(call.inputs, out);
+  if (blocks == 1 && each >= kSerialElements && joinLarge(call.inputs, out)) return;
   std::int64_t at = 0;
   for (const ArrayView& x : call.inputs) {
     // An empty operand adds nothing; one of shape [0] need not even have the others' rank.
