@@ -76,7 +76,7 @@ class Op<string n, string k, string p> {
   // Of several results: their names in the named tuple that Python returns; a plain tuple if empty.
   list<string> fields = ["values", "indices"];
   // Where Python finds it: function, method, inplace (`name_`), inview (`name_`: the tensor becomes that view of
-  // itself), out (`out=`), property; nn, linalg, special (namespaces), hidden.
+  // itself), property; nn, linalg, special (namespaces), hidden; out (its function of nn takes `out=`).
   list<string> forms = ["function", "method"];
   // Of how many Operands in front Python takes no number, and whether one of the first two has to be a tensor.
   int tensors = 0;
@@ -86,8 +86,8 @@ class Op<string n, string k, string p> {
   // A factory that takes `memory_format`: one that has a tensor to look at, which else says it. One that has none
   // begins with the shape.
   bit takesFormat = !and(factory, !eq(!find(params, "Tensor input"), 0));
-  // Takes `out=`: all but lists and most factories.
-  bit takesOut = !and(!not(factory), !lt(!find(results, "[]"), 0));
+  // Its functions take `out=`; those of nn where `forms` says so, methods never. All but lists, most factories, views.
+  bit takesOut = !and(!not(factory), !lt(!find(results, "[]"), 0), !ne(kind, "View"));
   // A factory of numbers in a row: an `out=` of as many elements is filled in the shape that it has.
   bit keepsOutShape = 0;
   // An `out=` says the dtype to compute in, as `dtype` would.
@@ -188,7 +188,7 @@ class Op<string n, string k, string p> {
 
 class Pointwise<string n, string t, string p> : Op<n, "Pointwise", p> {
   let types = t;
-  let forms = ["function", "method", "inplace", "out"];
+  let forms = ["function", "method", "inplace"];
 }
 class Unary<string n, string t> : Pointwise<n, t, "Tensor input"> { let samples = "unary"; let reference = n; }
 class Binary<string n, string t> : Pointwise<n, t, "Operand input, Operand other"> {

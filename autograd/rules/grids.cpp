@@ -162,6 +162,14 @@ void gridSample(RuleContext& c) {
     c.set(1, ops::grid_sample_grid_grad(c.grad(), c.input(0), c.input(1), a.mode, a.padding, a.alignCorners));
 }
 
+void affineGrid(RuleContext& c) {
+  AttrReader a = c.attrs();
+  const DimsRef size = a.list();
+  const Tensor base = ops::affine_grid_base(c.grad(), size, a.boolean());
+  const Tensor grad = ops::reshape(c.grad(), Dims{size[0], -1, c.grad().size(-1)});
+  c.set(0, ops::matmul(ops::transpose(grad, 1, 2), base));
+}
+
 // Operands (grad, grid).
 void gridSampleInputGrad(RuleContext& c) {
   if (!c.hasGrad()) return;

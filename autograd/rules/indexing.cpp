@@ -437,4 +437,7 @@ void cat(RuleContext& c) {
   }
 }
 
+void lowerTriangle(RuleContext& c) { c.set(0, ops::tril(c.grad(), c.attrs().integer())); }
+void upperTriangle(RuleContext& c) { c.set(0, ops::triu(c.grad(), c.attrs().integer())); }
+
 }  // namespace tandem::rules

@@ -59,6 +59,7 @@ void resample(RuleContext& c);
 void resampleGrad(RuleContext& c);
 
 // grids.cpp
+void affineGrid(RuleContext& c);
 void gridSample(RuleContext& c);
 void gridSampleInputGrad(RuleContext& c);
 void gridSampleGridGrad(RuleContext& c);
@@ -121,6 +122,8 @@ void indexGet(RuleContext& c);
 void indexPut(RuleContext& c);
 void byIndices(RuleContext& c);
 void cat(RuleContext& c);
+void lowerTriangle(RuleContext& c);
+void upperTriangle(RuleContext& c);
 
 }  // namespace rules
 }  // namespace tandem

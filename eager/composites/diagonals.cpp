@@ -126,6 +126,44 @@ Tensor as_strided_scatter(const Tensor& x, const Tensor& src, DimsRef size, Dims
   return permute(written, back);
 }
 
+namespace {
+/// Do the elements of the last two dims lie on the diagonal of a number, or below it? With `above` those that lie on it
+/// or above.
+Tensor besideDiagonal(const Tensor& x, std::int64_t diagonal, bool above) {
+  auto ramp = [](std::int64_t start, std::int64_t n) {
+    AttrWriter w;
+    w.list(Dims{n});
+    w.dtype(DType::Int64);
+    return apply(OpCode::ramp, {Operand(start), Operand(std::int64_t{1})}, w.span());
+  };
+  // Those of more are empty or whole.
+  const std::int64_t rows = x.size(-2), columns = x.size(-1);
+  const Tensor last = unsqueeze(ramp(std::clamp(diagonal, -rows, columns), rows), 1);
+  return above ? ge(ramp(0, columns), last) : le(ramp(0, columns), last);
+}
+
+/// Taped as one operation, so that its derivative keeps no mask.
+Tensor triangle(OpCode op, const Tensor& x, std::int64_t diagonal, bool above) {
+  if (x.dim() < 2)
+    fail(facts(op).name, ": input tensor must have at least 2 dimensions, got shape ", shapeText(x.shape()));
+  std::array<Tensor, 1> result;
+  {
+    NoGrad noGrad;
+    FusedScope fused(x);
+    // A zero that leaves bool what it is.
+    const Scalar zero = x.dtype() == DType::Bool ? Scalar(false) : Scalar(0);
+    result[0] = where(besideDiagonal(x, diagonal, above), x, zero);
+  }
+  const Operand operands[] = {x};
+  const std::int64_t attrs[] = {diagonal};
+  tapeWhole(op, operands, attrs, result);
+  return result[0];
+}
+}  // namespace
+
+Tensor tril(const Tensor& x, std::int64_t diagonal) { return triangle(OpCode::tril, x, diagonal, false); }
+Tensor triu(const Tensor& x, std::int64_t diagonal) { return triangle(OpCode::triu, x, diagonal, true); }
+
 Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, std::optional<DType> dtype) {
   return triangleIndices("tril_indices", rows, columns, true, offset, dtype);
 }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "eager/composites/spatial.h"
+#include "eager/dispatch.h"
 #include "eager/half_types.h"
 #include "eager/helpers.h"
 #include "eager/memory_format.h"
@@ -150,24 +151,36 @@ Tensor affine_grid(const Tensor& theta, DimsRef size, bool alignCorners) {
                      shapeText(size), ". Got ", shapeText(theta.shape()), ".");
   for (auto s : size)
     if (s <= 0) fail<ValueError>("Expected non-zero, positive output size. Got ", shapeText(size));
-  Dims spatial(size.begin() + 2, size.end());
+  std::array<Tensor, 1> result;
+  {
+    NoGrad noGrad;
+    Dims out{size[0]};
+    out.append(size.begin() + 2, size.end());
+    out.push_back(n);
+    result[0] = reshape(matmul(affine_grid_base(theta, size, alignCorners), transpose(theta, 1, 2)), out);
+  }
+  const Operand operands[] = {theta};
+  AttrWriter attrs;
+  attrs.list(size);
+  attrs.boolean(alignCorners);
+  tapeWhole(OpCode::affine_grid, operands, attrs.span(), result);
+  return result[0];
+}
+
+Tensor affine_grid_base(const Tensor& like, DimsRef size, bool alignCorners) {
+  const DimsRef spatial = size.subspan(2);
   std::vector<Tensor> coordinates;
-  for (std::int64_t d = n; d-- > 0;) {
+  for (std::size_t d = spatial.size(); d-- > 0;) {
     auto count = static_cast<double>(spatial[d]);
     Tensor x =
-        spatial[d] > 1 ? linspace(Scalar(-1.0), Scalar(1.0), spatial[d], theta.dtype()) : zeros(Dims{1}, theta.dtype());
+        spatial[d] > 1 ? linspace(Scalar(-1.0), Scalar(1.0), spatial[d], like.dtype()) : zeros(Dims{1}, like.dtype());
     if (!alignCorners) x = mul(x, (count - 1) / count);
     Dims shape(spatial.size(), 1);
     shape[d] = spatial[d];
     coordinates.push_back(expand(reshape(x, shape), spatial));
   }
-  coordinates.push_back(ones(spatial, theta.dtype()));
-  Tensor base = reshape(stack(coordinates, -1), Dims{1, -1, n + 1});
-  Tensor grid = matmul(base, transpose(theta, 1, 2));
-  Dims out{size[0]};
-  out.append(spatial.begin(), spatial.end());
-  out.push_back(n);
-  return reshape(grid, out);
+  coordinates.push_back(ones(spatial, like.dtype()));
+  return reshape(stack(coordinates, -1), Dims{1, -1, static_cast<std::int64_t>(coordinates.size())});
 }
 
 // ---- channels as pixels ---------------------------------------------------------------------------------------------

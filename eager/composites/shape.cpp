@@ -1,4 +1,4 @@
-// Composites of views and copies in other shapes: reshape, flatten, split, stack, tril. By name and side:
+// Composites of views and copies in other shapes: reshape, flatten, split, stack. By name and side:
 // pieces.cpp, joining.cpp, rearranging.cpp.
 #include <algorithm>
 
@@ -293,36 +293,6 @@ Tensor repeat(const Tensor& x, DimsRef repeats) {
     shape.push_back(sizeProduct("repeat", size, repeats[i]));
   }
   return reshape(clone(expand(reshape(x, paired), wide)), shape);
-}
-
-namespace {
-/// Do the elements of the last two dims lie on the diagonal of a number, or below it? With `above` those that lie on it
-/// or above.
-Tensor besideDiagonal(const Tensor& x, std::int64_t diagonal, bool above) {
-  auto ramp = [](std::int64_t start, std::int64_t n) {
-    AttrWriter w;
-    w.list(Dims{n});
-    w.dtype(DType::Int64);
-    return apply(OpCode::ramp, {Operand(start), Operand(std::int64_t{1})}, w.span());
-  };
-  // Those of more are empty or whole.
-  const std::int64_t rows = x.size(-2), columns = x.size(-1);
-  const Tensor last = unsqueeze(ramp(std::clamp(diagonal, -rows, columns), rows), 1);
-  return above ? ge(ramp(0, columns), last) : le(ramp(0, columns), last);
-}
-}  // namespace
-
-// A zero that leaves bool what it is.
-static Scalar zeroFor(const Tensor& x) { return x.dtype() == DType::Bool ? Scalar(false) : Scalar(0); }
-Tensor tril(const Tensor& x, std::int64_t diagonal) {
-  if (x.dim() < 2) fail("tril: input tensor must have at least 2 dimensions, got shape ", shapeText(x.shape()));
-  FusedScope fused(x);
-  return where(besideDiagonal(x, diagonal, false), x, zeroFor(x));
-}
-Tensor triu(const Tensor& x, std::int64_t diagonal) {
-  if (x.dim() < 2) fail("triu: input tensor must have at least 2 dimensions, got shape ", shapeText(x.shape()));
-  FusedScope fused(x);
-  return where(besideDiagonal(x, diagonal, true), x, zeroFor(x));
 }
 
 namespace {

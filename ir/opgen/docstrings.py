@@ -54,7 +54,7 @@ def text_signature(records: Records, members: list[Op], form: str, inplace: bool
                 always = len(members) == 1 and not o.optional(p)
                 keywords.append(p.name if always else f"{p.name}={left_out(p, members)}")
     keywords += [f"{k.name}={k.default}" for k in factory_keywords(records, base)]
-    if form not in ("method", "nn") and not inplace and any(o.takesOut and o.kind != "View" for o in members):
+    if not inplace and any(o.takes_out(form) for o in members):
         keywords.append("out=None")
     star = ["*"] if keywords and not any(p.startswith("*") for p in taken) else []
     return ", ".join(["$self" if receiver else "$module", *taken[receiver:], *star, *keywords])

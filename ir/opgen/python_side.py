@@ -58,9 +58,8 @@ def overloads(variable: str, name: str, chosen: list[Op], form: str) -> str:
     tables, rows, older_rows = "", "", ""
     for op in chosen:
         call = f"call_{op.name}_" if inplace else f"call_{op.name}"
-        out = flag(op.takesOut and not inplace)
         casts = ("None", "None") if inplace else (op.mixedPrecision, op.gpuMixedPrecision or op.mixedPrecision)
-        rest = f"{call}, {out}, {{Autocast::{casts[0]}, Autocast::{casts[1]}}}"
+        rest = f"{call}, {flag(op.takes_out(form))}, {{Autocast::{casts[0]}, Autocast::{casts[1]}}}"
         rows += f'{{"{name}", params_{op.name}, {rest}}}, '
         for older, places in older_orders(op, form):
             specs = ", ".join(spec(replace(op.params[i], default=None, keyword_only=False)) for i in places)
@@ -143,7 +142,7 @@ TESTED = "name python kind types samples reference domain forms aliases shapes a
 def test_table(records: Records) -> str:
     rows = [
         {field: getattr(o, field) for field in TESTED}
-        | {"params": [[p.name, p.taken.name, p.default] for p in o.params], "takes_out": bool(o.takesOut)}
+        | {"params": [[p.name, p.taken.name, p.default] for p in o.params], "takes_out": any(map(o.takes_out, o.forms))}
         | {"differentiable": bool(o.derived or o.composite and o.differentiable) and o.rule != "refused"}
         for o in records.ops
     ]

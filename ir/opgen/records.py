@@ -65,6 +65,10 @@ class Op:
     def positional(self) -> list[Param]:
         return [p for p in self.params if not p.keyword_only]
 
+    def takes_out(self, form: str) -> bool:
+        """Do its functions of a form (`function`, `nn`) take `out=`?"""
+        return bool(self.takesOut and form in ["function", "linalg", "special", *["nn"] * ("out" in self.forms)])
+
     @property
     def code(self) -> str:
         """The enumerator: the name, kept out of the way of C++ keywords."""

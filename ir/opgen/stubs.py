@@ -28,7 +28,7 @@ def parameter(op: Op, p: Param) -> str:
     return f"{p.name}: {p.taken.annotation}" + ("" if default is None else f" = {default}")
 
 
-def parameters(records: Records, op: Op, method: bool, inplace: bool = False, varargs: bool = False) -> str:
+def parameters(records: Records, op: Op, method: bool, out: bool = False, varargs: bool = False) -> str:
     """The parameters of one form; with `varargs` the last positional one as `*name`."""
     parts = [parameter(op, p) for p in op.positional]
     if method:
@@ -38,7 +38,7 @@ def parameters(records: Records, op: Op, method: bool, inplace: bool = False, va
         parts[-1] = f"*{last.name}: {'Tensor' if last.type == 'Tensor[]' else '_int'}"
     keywords = [parameter(op, p) for p in op.params if p.keyword_only]
     keywords += [f"{k.name}: {k.annotation} = {k.default}" for k in factory_keywords(records, op)]
-    if op.takesOut and not inplace:
+    if out:
         keywords.append(f"out: {'Sequence[Tensor]' if op.numResults > 1 else 'Tensor'} | None = None")
     return ", ".join([*parts, *["*"] * bool(keywords and not varargs), *keywords])
 
@@ -54,9 +54,8 @@ def result_name(fields: Iterable[str]) -> str:
 
 def result(op: Op) -> str:
     simple = {"Tensor": "Tensor", "Tensor[]": "tuple[Tensor, ...]", "Tensor or Tensor[]": "Any"}
-    if op.results in simple:
-        return simple[op.results]
-    return result_name(op.fields) if op.fields else f"tuple[{', '.join(['Tensor'] * op.numResults)}]"
+    several = result_name(op.fields) if op.fields else f"tuple[{', '.join(['Tensor'] * op.numResults)}]"
+    return simple.get(op.results, several)
 
 
 def declarations(
@@ -64,17 +63,15 @@ def declarations(
 ) -> list[str]:
     """All names of a form, but those that are `hidden`; several forms of one name are overloads."""
     indent = "    " * method
-    names = {name: members for members in by_name(ops, form).values() for name in names_of(members)}
+    names = {name + "_" * inplace: members for members in by_name(ops, form).values() for name in names_of(members)}
     lines = []
-    for name, members in sorted(names.items()):
-        name += "_" * inplace
-        if name in hidden:
-            continue
+    for name in sorted(names.keys() - set(hidden)):
         forms = []
-        for op in members:
+        for op in names[name]:
             returns = "Tensor" if inplace else result(op)
+            out = op.takes_out(form) and not inplace
             for varargs in [False, True][: 1 + has_varargs(op, method)]:
-                forms.append(f"{indent}def {name}({parameters(records, op, method, inplace, varargs)}) -> {returns}")
+                forms.append(f"{indent}def {name}({parameters(records, op, method, out, varargs)}) -> {returns}")
         lines += [f"{indent}@overload\n" * (len(forms) > 1) + f"{text}: ...\n" for text in forms]
     return lines
 

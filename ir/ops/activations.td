@@ -6,6 +6,7 @@
 def : Unary<"relu", "Promote"> {
   let domain = "Number";
   let forms = ["function", "method", "inplace", "nn"];
+  let takesOut = 0;
   let body = [(relu $input)];
   // An operation of its own, so that a gradient through it depends on what relu gave, with derivative 0, as the graph
   // says.
@@ -94,6 +95,7 @@ def : Activation<"leaky_relu", "Tensor input, float negative_slope=0.01, bool in
 def : Activation<"prelu", "Tensor input, Tensor weight"> {
   let mixedPrecision = "Lower";
   let forms = ["nn", "function", "method"];
+  let takesOut = 0;
   let summary = "x where x > 0, else weight * x; the weight is one number, or one a channel (dim 1).";
   let shapes = "Same";
   let accepts = "Floating";
@@ -107,6 +109,7 @@ def : Activation<"prelu", "Tensor input, Tensor weight"> {
 def : Activation<"rrelu",
     "Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "x where x >= 0, else a * x with a drawn from [lower, upper] while training, and their mean otherwise.";
   let shapes = "Same";
   let accepts = "Floating";
@@ -142,6 +145,7 @@ def : Activation<"elu", "Tensor input, float alpha=1.0, bool inplace=False"> {
 
 def : Activation<"selu", "Tensor input, bool inplace=False"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "scale * elu(x, alpha) with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017).";
   let shapes = "Same";
   let accepts = "Floating";
@@ -154,6 +158,7 @@ def : Activation<"selu", "Tensor input, bool inplace=False"> {
 
 def : Activation<"celu", "Tensor input, float alpha=1.0, bool inplace=False"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "x where x > 0, else alpha * (exp(x / alpha) - 1).";
   let shapes = "Same";
   let accepts = "Floating";
@@ -231,7 +236,7 @@ def : Case<"outside_grad", "First", "Tensor grad, Tensor at, Operand bound"> {
 }
 
 def : Activation<"hardshrink", "Tensor input, float lambd=0.5"> {
-  let forms = ["nn", "function", "method"];
+  let forms = ["nn", "function", "method", "out"];
   let summary = "x, and 0 where |x| <= lambd.";
   let shapes = "Same";
   let accepts = "Floating";
@@ -251,6 +256,7 @@ def : Case<"softshrink_plain", "First", "Tensor input, Operand bound"> {
 }
 
 def : Activation<"softshrink", "Tensor input, float lambd=0.5"> {
+  let forms = ["nn", "out"];
   let summary = "x moved towards 0 by lambd, and 0 where |x| <= lambd.";
   let shapes = "Same";
   let accepts = "Floating";
@@ -294,6 +300,7 @@ def : Unary<"softplus_plain", "Float"> {
 }
 
 def : Activation<"softplus", "Tensor input, float beta=1.0, float threshold=20.0"> {
+  let forms = ["nn", "out"];
   let gpuMixedPrecision = "Float32";
   let summary = "log(1 + exp(beta * x)) / beta, and x itself where beta * x > threshold.";
   let shapes = "Same";
@@ -306,6 +313,7 @@ def : Activation<"softplus", "Tensor input, float beta=1.0, float threshold=20.0
 }
 
 def : Activation<"logsigmoid", "Tensor input"> {
+  let forms = ["nn", "out"];
   let aliases = ["log_sigmoid"];
   let summary = "log(1 / (1 + exp(-x))).";
   let shapes = "Same";
@@ -359,7 +367,7 @@ def : Unary<"gelu_slope", "Float"> {
 }
 
 def : Composite<"gelu", "Tensor input, *, str approximate='none'"> {
-  let forms = ["nn"];
+  let forms = ["nn", "out"];
   let summary = "input * Phi(input); approximate='tanh' for the tanh form (Hendrycks and Gimpel 2016).";
   let shapes = "Same";
   let accepts = "Floating";

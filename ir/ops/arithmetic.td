@@ -56,6 +56,7 @@ def : Composite<"sub_alpha", "Operand input, Operand other, *, Scalar alpha"> {
 }
 
 def : Composite<"rsub", "Tensor input, Operand other, *, Scalar alpha=1"> {
+  let takesOut = 0;
   let summary = "other - alpha * input.";
   let shapes = "Broadcast";
   let accepts = "Any";
@@ -254,6 +255,7 @@ def : Unary<"neg", "Promote"> {
 }
 
 def : Composite<"positive", "Tensor input"> {
+  let takesOut = 0;
   let summary = "`input` itself.";
   let shapes = "Same";
   let accepts = "Number";

@@ -2,7 +2,7 @@
 // normal.h; runtime/lib/functions/polynomials.cpp). Those without a derivative have none in PyTorch either.
 
 def : Unary<"i0", "Float"> {
-  let forms = ["function", "method", "inplace", "out", "special"];
+  let forms = ["function", "method", "inplace", "special"];
   let body = [(i0 $input)];
   let derivative = [(mul $g, (i1 $input))];
   let summary = "Modified Bessel function of the first kind, order 0.";

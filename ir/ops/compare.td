@@ -103,6 +103,7 @@ def : Binary<"ge", "Compare"> {
 
 def : Composite<"isclose",
     "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"> {
+  let takesOut = 0;
   let summary = "|input - other| <= atol + rtol * |other|, elementwise.";
   let shapes = "Broadcast";
   let accepts = "Any";
@@ -257,6 +258,7 @@ def : Binary<"bitwise_right_shift", "Promote"> {
 
 def : Unary<"isnan", "Compare"> {
   let forms = ["function", "method"];
+  let takesOut = 0;
   let body = [(isnan $input)];
   let differentiable = 0;
   let summary = "Is NaN.";
@@ -268,6 +270,7 @@ def : Unary<"isnan", "Compare"> {
 
 def : Unary<"isinf", "Compare"> {
   let forms = ["function", "method"];
+  let takesOut = 0;
   let body = [(isinf $input)];
   let differentiable = 0;
   let summary = "Is an infinity.";
@@ -279,6 +282,7 @@ def : Unary<"isinf", "Compare"> {
 
 def : Unary<"isfinite", "Compare"> {
   let forms = ["function", "method"];
+  let takesOut = 0;
   let body = [(isfinite $input)];
   let differentiable = 0;
   let summary = "Is neither NaN nor an infinity.";
@@ -366,7 +370,7 @@ def : Composite<"where_true", "Tensor condition"> {
 
 def : Binary<"maximum", "Promote"> {
   let tensors = 2;
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let body = [(maximum $input, $other)];
   let rule = "maximum";
   let saves = ["input", "other"];
@@ -391,7 +395,7 @@ def : Composite<"max_pair", "Tensor input, Tensor other"> {
 
 def : Binary<"minimum", "Promote"> {
   let tensors = 2;
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let body = [(minimum $input, $other)];
   let rule = "minimum";
   let saves = ["input", "other"];
@@ -415,7 +419,7 @@ def : Composite<"min_pair", "Tensor input, Tensor other"> {
 }
 
 def : TensorPair<"fmax", "Promote"> {
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let body = [(fmax $input, $other)];
   let derivative = [(where (logical_or (ge $input, $other), (isnan $other)), $g, 0),
                     (where (logical_or (ge $input, $other), (isnan $other)), 0, $g)];
@@ -427,7 +431,7 @@ def : TensorPair<"fmax", "Promote"> {
 }
 
 def : TensorPair<"fmin", "Promote"> {
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let body = [(fmin $input, $other)];
   let derivative = [(where (logical_or (le $input, $other), (isnan $other)), $g, 0),
                     (where (logical_or (le $input, $other), (isnan $other)), 0, $g)];

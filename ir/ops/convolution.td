@@ -39,6 +39,7 @@ def : Convolution<"conv2d_weight_grad",
 def : Composite<"conv1d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] dilation=1, int groups=1"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let mixedPrecision = "Lower";
   let summary = "1-d cross-correlation of [N, C, L] or [C, L] with [O, C / groups, KL].";
   let shapes = "`input` [N, C, L], `weight` [O, C / groups, K], `bias` [O]; the result is [N, O, (L + 2 padding - "
@@ -56,6 +57,7 @@ def : Composite<"conv1d_named",
     "groups=1"> {
   let python = "conv1d";
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let mixedPrecision = "Lower";
   let summary = "1-d cross-correlation with padding 'valid' or 'same'.";
   let shapes = "`input` [N, C, L], `weight` [O, C / groups, K], `bias` [O]; the result is [N, O, L] for 'same'. N may "
@@ -71,6 +73,7 @@ def : Composite<"conv1d_named",
 def : Composite<"conv2d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] dilation=1, int groups=1"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let mixedPrecision = "Lower";
   let summary = "2-d cross-correlation of [N, C, H, W] or [C, H, W] with [O, C / groups, KH, KW].";
   let shapes = "`input` [N, C, H, W], `weight` [O, C / groups, KH, KW], `bias` [O]; the result is [N, O, H', W'], H' "
@@ -92,6 +95,7 @@ def : Composite<"conv2d_named",
     "groups=1"> {
   let python = "conv2d";
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let mixedPrecision = "Lower";
   let summary = "2-d cross-correlation with padding 'valid' or 'same'.";
   let shapes = "`input` [N, C, H, W], `weight` [O, C / groups, KH, KW], `bias` [O]; the result is [N, O, H, W] for "
@@ -107,6 +111,7 @@ def : Composite<"conv2d_named",
 def : Composite<"conv3d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] dilation=1, int groups=1"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let mixedPrecision = "Lower";
   let summary = "3-d cross-correlation of [N, C, D, H, W] or [C, D, H, W] with [O, C / groups, KD, KH, KW].";
   let shapes = "`input` [N, C, D, H, W], `weight` [O, C / groups, KD, KH, KW], `bias` [O]; the result is [N, O, D', "
@@ -124,6 +129,7 @@ def : Composite<"conv3d_named",
     "groups=1"> {
   let python = "conv3d";
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let mixedPrecision = "Lower";
   let summary = "3-d cross-correlation with padding 'valid' or 'same'.";
   let shapes = "`input` [N, C, D, H, W], `weight` [O, C / groups, KD, KH, KW], `bias` [O]; the result is [N, O, D, H, "
@@ -140,6 +146,7 @@ def : Composite<"conv_transpose1d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] output_padding=0, int "
     "groups=1, int[] dilation=1"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let mixedPrecision = "Lower";
   let summary = "The transpose of conv1d, of [N, C, L] with [C, O / groups, KL]; `output_padding` makes one side of "
                 "the result larger.";
@@ -157,6 +164,7 @@ def : Composite<"conv_transpose2d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] output_padding=0, int "
     "groups=1, int[] dilation=1"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let mixedPrecision = "Lower";
   let summary = "The transpose of conv2d, of [N, C, H, W] with [C, O / groups, KH, KW]; `output_padding` makes one "
                 "side of the result larger.";
@@ -174,6 +182,7 @@ def : Composite<"conv_transpose3d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] output_padding=0, int "
     "groups=1, int[] dilation=1"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let mixedPrecision = "Lower";
   let summary = "The transpose of conv3d, of [N, C, D, H, W] with [C, O / groups, KD, KH, KW]; `output_padding` makes "
                 "one side of the result larger.";

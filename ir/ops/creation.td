@@ -29,6 +29,7 @@ def : Composite<"full", "int[] size, Scalar fill_value, *, dtype? dtype=None"> {
 
 def : Composite<"fill", "Tensor input, Operand value"> {
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "A tensor like `input` whose every element is `value`.";
   let shapes = "Same";
   let accepts = "Any";
@@ -252,6 +253,7 @@ def : Composite<"eye", "int n, int? m=None, *, dtype? dtype=None"> {
 
 def : Composite<"vander", "Tensor x, int? N=None, bool increasing=False"> {
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "Powers of each element of a vector as a row, from x^(N-1) to 1, or the other way round; N is the "
                 "vector's size when None.";
   let shapes = "[N]; the result is [N, columns]";

@@ -12,7 +12,7 @@ def : Unary<"exp", "Float"> {
 }
 
 def : Unary<"exp2", "Float"> {
-  let forms = ["function", "method", "inplace", "out", "special"];
+  let forms = ["function", "method", "inplace", "special"];
   let body = [(exp2 $input)];
   let derivative = [(mul $g, (mul $out, "0.693147180559945309417"))];
   let summary = "2 to the power of input.";
@@ -24,7 +24,7 @@ def : Unary<"exp2", "Float"> {
 
 def : Unary<"expm1", "Float"> {
   let gpuMixedPrecision = "Float32";
-  let forms = ["function", "method", "inplace", "out", "special"];
+  let forms = ["function", "method", "inplace", "special"];
   let body = [(expm1 $input)];
   let derivative = [(mul $g, (add $out, 1))];
   let summary = "exp(input) - 1, accurate near zero.";
@@ -69,7 +69,7 @@ def : Unary<"log10", "Float"> {
 
 def : Unary<"log1p", "Float"> {
   let gpuMixedPrecision = "Float32";
-  let forms = ["function", "method", "inplace", "out", "special"];
+  let forms = ["function", "method", "inplace", "special"];
   let body = [(log1p $input)];
   let derivative = [(div $g, (add $input, 1))];
   let summary = "log(1 + input), accurate near zero.";
@@ -81,7 +81,7 @@ def : Unary<"log1p", "Float"> {
 
 def : TensorPair<"logaddexp", "Promote"> {
   let domain = "Floating";
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let body = [(logaddexp $input, $other)];
   let derivative = [(mul $g, (sigmoid (sub $input, $other))), (mul $g, (sigmoid (sub $other, $input)))];
   let summary = "log(exp(input) + exp(other)), without overflow.";
@@ -116,7 +116,7 @@ def : Logaddexp3<"logaddexp3_share"> {
 
 def : TensorPair<"logaddexp2", "Promote"> {
   let domain = "Floating";
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let body = [(logaddexp2 $input, $other)];
   let derivative = [(mul $g, (sigmoid (mul "0.693147180559945309417", (sub $input, $other)))),
                     (mul $g, (sigmoid (mul "0.693147180559945309417", (sub $other, $input))))];
@@ -129,7 +129,7 @@ def : TensorPair<"logaddexp2", "Promote"> {
 
 // d/dinput is log(other), as xlogy(g, other): 0 where g is, and where input = 0 meets other <= 0.
 def : Binary<"xlogy", "Float"> {
-  let forms = ["function", "method", "inplace", "out", "special"];
+  let forms = ["function", "method", "inplace", "special"];
   let body = [(xlogy $input, $other)];
   let derivative = [(xlogy (where (logical_and (eq $input, 0), (le $other, 0)), 0, $g), $other),
                     (mul $g, (div $input, $other))];
@@ -321,7 +321,7 @@ def : Pointwise<"atan2", "Float", "Tensor input, Tensor other"> {
 }
 
 def : Unary<"sinc", "Float"> {
-  let forms = ["function", "method", "inplace", "out", "special"];
+  let forms = ["function", "method", "inplace", "special"];
   let body = [(sinc $input)];
   let derivative = [(mul $g, (sinc_slope $input))];
   let summary = "sin(pi input) / (pi input), 1 at 0.";

@@ -75,7 +75,15 @@ def : Composite<"grid_sample",
   }];
 }
 
+def : Composite<"affine_grid_base", "Tensor like, int[] size, bool align_corners"> {
+  let forms = ["hidden"];
+  let summary = "The places [1, P, n + 1] of an output of `size`, P in all, each followed by a one.";
+  let samples = "none";
+}
+
+// Linear in theta: its derivative needs the places alone, which are made again.
 def : Composite<"affine_grid", "Tensor theta, int[] size, bool align_corners=False"> {
+  let rule = "affineGrid";
   let forms = ["nn"];
   let summary = "The grid for grid_sample that affine maps [N, 2, 3] (or [N, 3, 4]) make of an output of `size`.";
   let shapes = "`theta` [N, 2, 3], `size` (N, C, H, W); the result is [N, H, W, 2]. With depth: [N, 3, 4], (N, C, D, "
@@ -111,6 +119,7 @@ def : Composite<"pad", "Tensor input, int[] pad, str mode='constant', float? val
 
 def : Composite<"pixel_shuffle", "Tensor input, int upscale_factor"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "[..., C * r^2, H, W] as [..., C, H * r, W * r].";
   let shapes = "[..., C * r^2, H, W]; the result is [..., C, H * r, W * r]";
   let accepts = "Any";
@@ -124,6 +133,7 @@ def : Composite<"pixel_shuffle", "Tensor input, int upscale_factor"> {
 
 def : Composite<"pixel_unshuffle", "Tensor input, int downscale_factor"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "[..., C, H * r, W * r] as [..., C * r^2, H, W].";
   let shapes = "[..., C, H * r, W * r]; the result is [..., C * r^2, H, W]";
   let accepts = "Any";
@@ -136,6 +146,7 @@ def : Composite<"pixel_unshuffle", "Tensor input, int downscale_factor"> {
 
 def : Composite<"channel_shuffle", "Tensor input, int groups"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "Channels [N, groups * k, ...] reordered as if [groups, k] were transposed.";
   let shapes = "Same";
   let accepts = "Any";

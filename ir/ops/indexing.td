@@ -178,6 +178,7 @@ def : Scatter<"scatter_combine",
 
 def : Composite<"put", "Tensor input, Tensor index, Tensor source, bool accumulate=False"> {
   let forms = ["function", "method", "inplace"];
+  let takesOut = 0;
   let summary = "A copy of `input` with `source` written (or added, in order) at `index` of the flattened tensor.";
   let shapes = "Same";
   let accepts = "Any";
@@ -204,6 +205,7 @@ def : Composite<"index_put", "Tensor input, Tensor[] indices, Tensor values, boo
   let gpuMixedPrecision = "Promote";
   let repeats = "Warned";
   let forms = ["function", "method", "inplace"];
+  let takesOut = 0;
   let summary = "A copy of `input` with `values` written (or added, in order) at indices[i] of dim i, as "
                 "input[indices] = values; masks stand for the places where they hold.";
   let shapes = "Same";
@@ -240,6 +242,7 @@ def : Composite<"index_add", "Tensor input, int dim, Tensor index, Tensor source
 def : Composite<"index_fill", "Tensor input, int dim, Tensor index, Operand value"> {
   let repeats = "Warned";
   let forms = ["function", "method", "inplace"];
+  let takesOut = 0;
   let summary = "A copy of `input` with the slices of `dim` at `index` filled with `value`.";
   let shapes = "Same";
   let accepts = "Any";
@@ -283,6 +286,7 @@ def : Composite<"index_reduce",
 def : Composite<"masked_fill", "Tensor input, Tensor mask, Operand value"> {
   let repeats = "Warned";
   let forms = ["function", "method", "inplace"];
+  let takesOut = 0;
   let summary = "`value` where `mask` holds, `input` elsewhere.";
   let shapes = "Broadcast";
   let accepts = "Any";
@@ -295,6 +299,7 @@ def : Composite<"masked_fill", "Tensor input, Tensor mask, Operand value"> {
 
 def : Composite<"masked_scatter", "Tensor input, Tensor mask, Tensor source"> {
   let forms = ["function", "method", "inplace"];
+  let takesOut = 0;
   let summary = "The elements of `source`, in order, where `mask` holds, `input` elsewhere.";
   let shapes = "`input` and `mask` broadcast to the shape of the result; `source` has any shape, with enough elements";
   let accepts = "Any";
@@ -333,6 +338,7 @@ def : Composite<"nonzero_static", "Tensor input, *, int size, int fill_value=-1"
 }
 
 def : Composite<"argwhere", "Tensor input"> {
+  let takesOut = 0;
   let summary = "Where elements are not zero: a row of indices each.";
   let shapes = "any; the result is [number of nonzero elements, dims]";
   let accepts = "Any";

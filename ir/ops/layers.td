@@ -47,6 +47,7 @@ def : Composite<"group_norm",
     "Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05"> {
   let gpuMixedPrecision = "Float32";
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "Each group of channels of each sample of [N, C, ...] normalised by its own mean and variance (Wu and "
                 "He 2018).";
   let shapes = "Same";
@@ -102,6 +103,7 @@ def : Composite<"layer_norm_parts",
 
 def : Composite<"rms_norm", "Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dims (Zhang and Sennrich 2019); eps is that of the "
                 "dtype when None.";
   let shapes = "Same";
@@ -132,6 +134,7 @@ def : Composite<"local_response_norm",
 
 def : Composite<"dropout", "Tensor input, float p=0.5, bool training=True"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "Elements zeroed with probability p, the others scaled by 1 / (1 - p), while training (Srivastava et "
                 "al. 2014).";
   let shapes = "Same";

@@ -196,6 +196,7 @@ def : Composite<"linalg_pinv", "Tensor A, *, Operand? atol=None, Operand? rtol=N
 }
 
 def : Composite<"pinverse", "Tensor input, Operand rcond=1e-15"> {
+  let takesOut = 0;
   let mixedPrecision = "Float32";
   let summary = "Moore-Penrose inverses; singular values at most rcond * largest count as 0.";
   let shapes = "[..., M, N]; the result is [..., N, M]";
@@ -285,6 +286,7 @@ def : Composite<"log_abs_det", "Tensor A, Tensor LU, Tensor order"> {
 }
 
 def : Composite<"logdet", "Tensor input"> {
+  let takesOut = 0;
   let mixedPrecision = "Float32";
   let summary = "log of determinants; NaN for negative ones.";
   let shapes = "square matrices [..., N, N]; the result is [...]";
@@ -337,6 +339,7 @@ def : Library<"matrix_exp_plain", "Tensor input", "cholesky"> {
 
 def : Composite<"matrix_exp", "Tensor input"> {
   let forms = ["function", "method", "linalg"];
+  let takesOut = 0;
   let summary = "Exponentials of square matrices; those of half types are computed in float32.";
   let shapes = "square matrices [..., N, N]; the result is alike";
   let accepts = "Floating";

@@ -362,6 +362,7 @@ def : Loss<"ctc_loss_lists",
 def : Loss<"cosine_similarity", "Tensor x1, Tensor x2, int dim=1, float eps=1e-08"> {
   let gpuMixedPrecision = "Float32";
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "Scalar product along `dim` of x1 and x2, each divided by max(its norm, eps).";
   let shapes = "`x1` and `x2` broadcast; the result lacks `dim` of that";
   let accepts = "Floating";
@@ -375,6 +376,7 @@ def : Loss<"cosine_similarity", "Tensor x1, Tensor x2, int dim=1, float eps=1e-0
 def : Loss<"pairwise_distance",
     "Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "The p-norm of x1 - x2 + eps along the last dim.";
   let shapes = "`x1` and `x2` broadcast; the result lacks their last dim, which stays as 1 if `keepdim`";
   let accepts = "Number";

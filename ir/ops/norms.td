@@ -183,6 +183,7 @@ def : Composite<"renorm", "Tensor input, float p, int dim, float maxnorm"> {
 }
 
 def : Composite<"dist", "Tensor input, Tensor other, float p=2"> {
+  let takesOut = 0;
   let gpuMixedPrecision = "Float32";
   let summary = "The p-norm of input - other.";
   let shapes = "Scalar";
@@ -206,6 +207,7 @@ def : Composite<"row_distances", "Tensor x1, Tensor x2, int order, bool across">
 
 def : Composite<"cdist", "Tensor x1, Tensor x2, float p=2.0, str? compute_mode=None"> {
   let forms = ["function"];
+  let takesOut = 0;
   let mixedPrecision = "Float32";
   let summary = "p-norm distances between all rows of two batches of matrices. For p = 2 and more than 25 rows by a "
                 "matrix product, unless `compute_mode` says otherwise.";
@@ -222,6 +224,7 @@ def : Composite<"cdist", "Tensor x1, Tensor x2, float p=2.0, str? compute_mode=N
 def : Composite<"pdist", "Tensor input, float p=2"> {
   let gpuMixedPrecision = "Float32";
   let forms = ["function", "nn"];
+  let takesOut = 0;
   let summary = "p-norm distances between all pairs of rows, those of the first row first.";
   let shapes = "[N, M]; the result is [N (N - 1) / 2]";
   let accepts = "Floating";

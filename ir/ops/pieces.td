@@ -104,6 +104,7 @@ def : Composite<"column_stack", "Tensor[] tensors"> {
 def : Composite<"block_diag", "Tensor[] tensors"> {
   let oneByOne = 1;
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "A matrix with the given matrices along its diagonal, zeros elsewhere; vectors count as rows, numbers "
                 "as 1 x 1.";
   let shapes = "[M1, N1], [M2, N2], ...; the result is [M1 + M2 + ..., N1 + N2 + ...]";
@@ -136,6 +137,7 @@ def : Pieces<"meshgrid", "Tensor[] tensors, *, str? indexing=None"> {
 def : Composite<"cartesian_prod", "Tensor[] tensors"> {
   let oneByOne = 1;
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "All tuples of one element from each vector, as rows.";
   let shapes = "[N1], [N2], ...; the result is [N1 * N2 * ..., how many]; one vector as it is";
   let accepts = "Any";
@@ -150,6 +152,7 @@ def : Composite<"cartesian_prod", "Tensor[] tensors"> {
 }
 
 def : Composite<"combinations", "Tensor input, int r=2, bool with_replacement=False"> {
+  let takesOut = 0;
   let summary = "All choices of `r` elements of a vector in order, as rows.";
   let shapes = "[N]; the result is [number of choices, r]";
   let accepts = "Any";
@@ -375,6 +378,7 @@ def : Library<"take_pieces", "Tensor input, int dim, int[] pieces", "takePieces"
 }
 
 def : Composite<"diagonal_scatter", "Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1"> {
+  let takesOut = 0;
   let summary = "A copy of `input` with a diagonal replaced by `src`.";
   let shapes = "Same";
   let accepts = "Any";
@@ -387,6 +391,7 @@ def : Composite<"diagonal_scatter", "Tensor input, Tensor src, int offset=0, int
 }
 
 def : Composite<"select_scatter", "Tensor input, Tensor src, int dim, int index"> {
+  let takesOut = 0;
   let summary = "A copy of `input` with the slice at `index` of `dim` replaced by `src`.";
   let shapes = "Same";
   let accepts = "Any";
@@ -412,6 +417,7 @@ def : Composite<"slice_scatter",
 
 def : Composite<"as_strided_scatter",
     "Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None"> {
+  let takesOut = 0;
   let summary = "A copy of `input` with a strided window replaced by `src`; strides and offset count elements of a "
                 "contiguous `input`.";
   let shapes = "Same";

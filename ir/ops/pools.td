@@ -38,6 +38,7 @@ def : Pool<"max_pool_grad", "Tensor grad, Tensor indices, int[] input_size, bool
 def : Composite<"max_pool1d",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, bool ceil_mode=False"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "Maxima of windows of the last dim; stride is the kernel size when None.";
   let shapes = "`input` [N, C, *]; the result has (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1 in "
                "place of a last size L, rounded up if ceil_mode. N may be absent";
@@ -67,6 +68,7 @@ def : Composite<"max_pool1d_with_indices",
 def : Composite<"max_pool2d",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, bool ceil_mode=False"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "Maxima of windows of the last 2 dims; stride is the kernel size when None.";
   let shapes = "`input` [N, C, *]; the result has (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1 in "
                "place of a last size L, rounded up if ceil_mode. N may be absent";
@@ -99,6 +101,7 @@ def : Composite<"max_pool2d_with_indices",
 def : Composite<"max_pool3d",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, bool ceil_mode=False"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let mixedPrecision = "Float32";
   let summary = "Maxima of windows of the last 3 dims; stride is the kernel size when None.";
   let shapes = "`input` [N, C, *]; the result has (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1 in "
@@ -164,6 +167,7 @@ def : Composite<"avg_pool1d",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, bool ceil_mode=False, bool "
     "count_include_pad=True"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "Means of windows of the last dim; stride is the kernel size when None, places of the padding count "
                 "unless told.";
   let shapes = "`input` [N, C, *]; the result has (L + 2 padding - kernel_size) // stride + 1 in place of a last size "
@@ -179,7 +183,7 @@ def : Composite<"avg_pool1d",
 def : Composite<"avg_pool2d",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, bool ceil_mode=False, bool "
     "count_include_pad=True, int? divisor_override=None"> {
-  let forms = ["nn"];
+  let forms = ["nn", "out"];
   let summary = "Means of windows of the last 2 dims; stride is the kernel size when None, places of the padding "
                 "count unless told.";
   let shapes = "`input` [N, C, *]; the result has (L + 2 padding - kernel_size) // stride + 1 in place of a last size "
@@ -196,7 +200,7 @@ def : Composite<"avg_pool2d",
 def : Composite<"avg_pool3d",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, bool ceil_mode=False, bool "
     "count_include_pad=True, int? divisor_override=None"> {
-  let forms = ["nn"];
+  let forms = ["nn", "out"];
   let mixedPrecision = "Float32";
   let summary = "Means of windows of the last 3 dims; stride is the kernel size when None, places of the padding "
                 "count unless told.";
@@ -212,6 +216,7 @@ def : Composite<"avg_pool3d",
 
 def : Composite<"adaptive_avg_pool1d", "Tensor input, int[] output_size"> {
   let forms = ["nn", "function"];
+  let takesOut = 0;
   let summary = "Means of windows of the last dim that divide them into `output_size`.";
   let shapes = "`input` [N, C, *]; the result has `output_size` as last sizes. N may be absent";
   let accepts = "Floating";

@@ -27,7 +27,7 @@ def : Contraction<"matmul_packed", "Tensor input, Tensor packed, int columns, bo
 }
 
 def : Composite<"matmul", "Tensor input, Tensor other"> {
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let mixedPrecision = "Lower";
   let summary = "Matrix product, of vectors, matrices or batches of them, as Python's @.";
   let shapes = "[N] @ [N] is 0-d, [..., M, K] @ [..., K, N] is [..., M, N]; leading dims broadcast; a vector counts "
@@ -63,7 +63,7 @@ def : Composite<"linalg_matmul", "Tensor input, Tensor other"> {
 }
 
 def : Composite<"mm", "Tensor input, Tensor mat2"> {
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let mixedPrecision = "Lower";
   let summary = "Product of two matrices.";
   let shapes = "[M, K] and [K, N]; the result is [M, N]";
@@ -82,7 +82,7 @@ def : Composite<"mm", "Tensor input, Tensor mat2"> {
 }
 
 def : Composite<"bmm", "Tensor input, Tensor mat2"> {
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let mixedPrecision = "Lower";
   let summary = "Products of two batches of matrices.";
   let shapes = "[B, M, K] and [B, K, N]; the result is [B, M, N]";
@@ -278,7 +278,7 @@ def : Composite<"addbmm", "Tensor input, Tensor batch1, Tensor batch2, *, Scalar
 }
 
 def : Composite<"linear", "Tensor input, Tensor weight, Tensor? bias=None"> {
-  let forms = ["nn"];
+  let forms = ["nn", "out"];
   let mixedPrecision = "Lower";
   let summary = "input @ weight.T + bias; weight [out, in].";
   let shapes = "`input` [*, K], `weight` [N, K] or [K], `bias` [N] or 0-d; the result is [*, N], or [*] for a vector "
@@ -295,6 +295,7 @@ def : Composite<"linear", "Tensor input, Tensor weight, Tensor? bias=None"> {
 def : Composite<"einsum", "str equation, Tensor[] operands"> {
   let oneByOne = 1;
   let forms = ["function"];
+  let takesOut = 0;
   let mixedPrecision = "LowerSums";
   let summary = "Sum of products by Einstein's convention: `equation` names the dims of each operand and of the "
                 "result by letters, `...` the others. Contracted in pairs, in the order of fewest multiplications.";
@@ -397,6 +398,7 @@ def : Composite<"linalg_cross", "Tensor input, Tensor other, *, int dim=-1"> {
 }
 
 def : Composite<"trace", "Tensor input"> {
+  let takesOut = 0;
   let mixedPrecision = "Float32";
   let summary = "Sum of the diagonal of a matrix.";
   let shapes = "Scalar";
@@ -412,6 +414,7 @@ def : Composite<"trace", "Tensor input"> {
 def : Composite<"linalg_diagonal", "Tensor A, *, int offset=0, int dim1=-2, int dim2=-1"> {
   let python = "diagonal";
   let forms = ["linalg"];
+  let takesOut = 0;
   let summary = "As diagonal, of the last two dims.";
   let shapes = "`input` without dim1 and dim2, and the length of the diagonal behind";
   let accepts = "Any";

@@ -283,6 +283,7 @@ def : Composite<"gamma_cdf_slope", "Tensor a, Tensor x"> {
 def : Composite<"standard_gamma", "Tensor input, generator? generator=None"> {
   let python = "_standard_gamma";
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "Draws of Gamma(input, 1), differentiable in `input`.";
   let shapes = "Same";
   let accepts = "Floating";
@@ -296,6 +297,7 @@ def : Composite<"standard_gamma", "Tensor input, generator? generator=None"> {
 
 def : Composite<"poisson", "Tensor input, generator? generator=None"> {
   let forms = ["function"];
+  let takesOut = 0;
   let differentiable = 0;
   let summary = "Poisson draws with rates `input`.";
   let shapes = "Same";
@@ -310,6 +312,7 @@ def : Composite<"poisson", "Tensor input, generator? generator=None"> {
 
 def : Composite<"binomial", "Tensor count, Tensor prob, generator? generator=None"> {
   let forms = ["function"];
+  let takesOut = 0;
   let differentiable = 0;
   let summary = "Numbers of successes in `count` trials of probability `prob`.";
   let shapes = "Broadcast";

@@ -246,6 +246,7 @@ class RecurrentCell<string n> : Composite<n,
 }
 
 def : RecurrentCell<"gru_cell"> {
+  let takesOut = 0;
   // On a CPU PyTorch's is made of products in low precision and pointwise operations with the state.
   let mixedPrecision = "Promote";
   let gpuMixedPrecision = "Lower";
@@ -261,6 +262,7 @@ def : RecurrentCell<"gru_cell"> {
 }
 
 def : RecurrentCell<"rnn_tanh_cell"> {
+  let takesOut = 0;
   let summary = "One step of rnn_tanh for [B, I] and states [B, H].";
   let shapes = "`input` [B, I], states [B, H], `w_ih` [gates * H, I], `w_hh` [gates * H, H]; the result is [B, H], of "
                "lstm_cell two such";
@@ -273,6 +275,7 @@ def : RecurrentCell<"rnn_tanh_cell"> {
 }
 
 def : RecurrentCell<"rnn_relu_cell"> {
+  let takesOut = 0;
   let summary = "One step of rnn_relu for [B, I] and states [B, H].";
   let shapes = "`input` [B, I], states [B, H], `w_ih` [gates * H, I], `w_hh` [gates * H, H]; the result is [B, H], of "
                "lstm_cell two such";

@@ -3,7 +3,7 @@
 
 def : Reduction<"sum", "Sum", "Sum", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let gpuMixedPrecision = "Float32";
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let outSaysDType = 1;
   let rule = "sum";
   let summary = "Sum over `dim` (all dims when None). bool and integers sum to int64.";
@@ -17,7 +17,7 @@ def : Reduction<"sum", "Sum", "Sum", "Tensor input, dims dim=None, bool keepdim=
 }
 
 def : Reduction<"prod", "Sum", "Prod", "Tensor input, dim dim=None, bool keepdim=False, *, dtype? dtype=None"> {
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let outSaysDType = 1;
   let rule = "prod";
   let saves = ["input"];
@@ -30,7 +30,7 @@ def : Reduction<"prod", "Sum", "Prod", "Tensor input, dim dim=None, bool keepdim
 }
 
 def : Reduction<"amax", "First", "Max", "Tensor input, dims dim=None, bool keepdim=False"> {
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let rule = "amaxAmin";
   let saves = ["input", "out"];
   let summary = "Largest element over `dim`; NaN if there is one. Ties share the gradient.";
@@ -42,7 +42,7 @@ def : Reduction<"amax", "First", "Max", "Tensor input, dims dim=None, bool keepd
 }
 
 def : Reduction<"amin", "First", "Min", "Tensor input, dims dim=None, bool keepdim=False"> {
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let rule = "amaxAmin";
   let saves = ["input", "out"];
   let summary = "Smallest element over `dim`; NaN if there is one. Ties share the gradient.";
@@ -72,7 +72,7 @@ def : Reduction<"all", "Logical", "All", "Tensor input, dims dim=None, bool keep
 }
 
 def : Composite<"mean", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let summary = "Mean over `dim` (all dims when None).";
   let shapes = "Reduced";
   let accepts = "Floating";
@@ -128,6 +128,7 @@ def : Composite<"var_mean", "Tensor input, dims dim=None, *, Scalar? correction=
   let numResults = 2;
   let fields = [];
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "`var` and `mean` over `dim`, as a pair.";
   let shapes = "Reduced";
   let accepts = "Floating";
@@ -144,6 +145,7 @@ def : Composite<"var_mean_unbiased", "Tensor input, dims dim, bool unbiased, boo
   let numResults = 2;
   let fields = [];
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "Variance over `dim`, divided by n - 1 if unbiased, and mean.";
   let shapes = "Reduced";
   let accepts = "Floating";
@@ -160,6 +162,7 @@ def : Composite<"var_mean_flag", "Tensor input, bool unbiased"> {
   let numResults = 2;
   let fields = [];
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "Variance and mean of all elements.";
   let shapes = "Scalar";
   let accepts = "Floating";
@@ -211,6 +214,7 @@ def : Composite<"std_mean", "Tensor input, dims dim=None, *, Scalar? correction=
   let numResults = 2;
   let fields = [];
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "`std` and `mean` over `dim`, as a pair.";
   let shapes = "Reduced";
   let accepts = "Floating";
@@ -227,6 +231,7 @@ def : Composite<"std_mean_unbiased", "Tensor input, dims dim, bool unbiased, boo
   let numResults = 2;
   let fields = [];
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "Standard deviation over `dim`, of n - 1 if unbiased, and mean.";
   let shapes = "Reduced";
   let accepts = "Floating";
@@ -243,6 +248,7 @@ def : Composite<"std_mean_flag", "Tensor input, bool unbiased"> {
   let numResults = 2;
   let fields = [];
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "Standard deviation and mean of all elements.";
   let shapes = "Scalar";
   let accepts = "Floating";
@@ -290,6 +296,7 @@ def : Composite<"nanmean", "Tensor input, dims dim=None, bool keepdim=False, *, 
 }
 
 def : Composite<"count_nonzero", "Tensor input, dims dim=None"> {
+  let takesOut = 0;
   let summary = "How many elements are nonzero, over `dim`.";
   let shapes = "Reduced";
   let accepts = "Any";

@@ -132,7 +132,7 @@ def : Pointwise<"copysign", "Float", "Tensor input, Operand other"> {
 }
 
 def : Unary<"signbit", "Compare"> {
-  let forms = ["function", "method", "out"];
+  let forms = ["function", "method"];
   let body = [(signbit $input)];
   let differentiable = 0;
   let summary = "Is the sign bit set? True for -0.0.";
@@ -155,6 +155,7 @@ def : Unary<"angle", "Float"> {
 }
 
 def : Composite<"isreal", "Tensor input"> {
+  let takesOut = 0;
   let summary = "Is real: True, as all dtypes are.";
   let shapes = "Same";
   let accepts = "Any";

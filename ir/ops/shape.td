@@ -1,6 +1,7 @@
 // Operations that rearrange and repeat (eager/composites: rearranging.cpp, diagonals.cpp).
 
 def : Composite<"reshape", "Tensor input, int[] shape"> {
+  let takesOut = 0;
   let summary = "The same elements in another shape: a view where strides allow, else a copy. One size may be -1.";
   let shapes = "`input` in the shape `shape`; one size of it may be -1";
   let accepts = "Any";
@@ -41,6 +42,7 @@ def : Composite<"view_as", "Tensor input, Tensor other"> {
 }
 
 def : Composite<"flatten", "Tensor input, int start_dim=0, int end_dim=-1"> {
+  let takesOut = 0;
   let summary = "Dims start_dim .. end_dim as one.";
   let shapes = "`input` with start_dim .. end_dim as one dim; a 0-d tensor as [1]";
   let accepts = "Any";
@@ -52,6 +54,7 @@ def : Composite<"flatten", "Tensor input, int start_dim=0, int end_dim=-1"> {
 }
 
 def : Composite<"unflatten", "Tensor input, int dim, int[] sizes"> {
+  let takesOut = 0;
   let summary = "One dim as several; one size may be -1.";
   let shapes = "`input` with `dim` as the dims `sizes`, whose product it is";
   let accepts = "Any";
@@ -63,6 +66,7 @@ def : Composite<"unflatten", "Tensor input, int dim, int[] sizes"> {
 }
 
 def : Composite<"ravel", "Tensor input"> {
+  let takesOut = 0;
   let summary = "All elements as a vector; a view where strides allow.";
   let shapes = "the result is [number of elements]";
   let accepts = "Any";
@@ -76,6 +80,7 @@ def : Composite<"ravel", "Tensor input"> {
 
 def : Composite<"squeeze", "Tensor input, dims dim=None"> {
   let forms = ["function", "method", "inview"];
+  let takesOut = 0;
   let summary = "Dims of size 1 dropped (those in `dim` when given).";
   let shapes = "`input` without its dims of size 1, or only without those of `dim`";
   let accepts = "Any";
@@ -95,6 +100,7 @@ def : Composite<"squeeze", "Tensor input, dims dim=None"> {
 
 def : Composite<"t", "Tensor input"> {
   let forms = ["function", "method", "inview"];
+  let takesOut = 0;
   let summary = "The transpose of a matrix; vectors as they are.";
   let shapes = "[M, N]; the result is [N, M]. [N] and 0-d stay";
   let accepts = "Any";
@@ -110,6 +116,7 @@ def : Composite<"t", "Tensor input"> {
 }
 
 def : Composite<"adjoint", "Tensor input"> {
+  let takesOut = 0;
   let summary = "The last two dims swapped, as a view.";
   let shapes = "[..., M, N]; the result is [..., N, M]";
   let accepts = "Any";
@@ -121,6 +128,7 @@ def : Composite<"adjoint", "Tensor input"> {
 }
 
 def : Composite<"movedim", "Tensor input, int[] source, int[] destination"> {
+  let takesOut = 0;
   let aliases = ["moveaxis"];
   let summary = "Dims moved to new places, the others in order.";
   let shapes = "`input` with its sizes in another order";
@@ -147,6 +155,7 @@ def : Composite<"expand_as", "Tensor input, Tensor other"> {
 }
 
 def : Composite<"broadcast_to", "Tensor input, int[] size"> {
+  let takesOut = 0;
   let summary = "`input` expanded to `size`, as a view.";
   let shapes = "`input` broadcasts to `size`";
   let accepts = "Any";
@@ -205,6 +214,7 @@ def : Composite<"contiguous", "Tensor input"> {
 }
 
 def : Composite<"narrow", "Tensor input, int dim, int start, int length"> {
+  let takesOut = 0;
   let summary = "`length` elements of `dim` from `start` on, as a view.";
   let shapes = "`input` with size `length` in `dim`";
   let accepts = "Any";
@@ -217,6 +227,7 @@ def : Composite<"narrow", "Tensor input, int dim, int start, int length"> {
 }
 
 def : Composite<"narrow_tensor", "Tensor input, int dim, Tensor start, int length"> {
+  let takesOut = 0;
   let python = "narrow";
   let summary = "`length` elements of `dim` from the 0-d integer tensor `start` on, as a copy.";
   let shapes = "`input` with size `length` in `dim`";
@@ -253,6 +264,7 @@ def : Composite<"alias_copy", "Tensor input"> {
 
 def : Composite<"atleast_1d", "Tensor input"> {
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "`input` with at least 1 dim, as a view.";
   let shapes = "0-d gives [1]; others stay";
   let accepts = "Any";
@@ -280,6 +292,7 @@ def : Pieces<"atleast_1d_list", "Tensor[] tensors"> {
 
 def : Composite<"atleast_2d", "Tensor input"> {
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "`input` with at least 2 dims, vectors as rows, as a view.";
   let shapes = "0-d gives [1, 1], [N] gives [1, N]; others stay";
   let accepts = "Any";
@@ -307,6 +320,7 @@ def : Pieces<"atleast_2d_list", "Tensor[] tensors"> {
 
 def : Composite<"atleast_3d", "Tensor input"> {
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "`input` with at least 3 dims (a vector in the middle one), as a view.";
   let shapes = "0-d gives [1, 1, 1], [N] gives [1, N, 1], [M, N] gives [M, N, 1]; others stay";
   let accepts = "Any";
@@ -347,6 +361,7 @@ def : Composite<"repeat", "Tensor input, int[] repeats"> {
 }
 
 def : Composite<"tile", "Tensor input, int[] dims"> {
+  let takesOut = 0;
   let summary = "`input` repeated dims[i] times along dim i; missing ones count as 1.";
   let shapes = "sizes multiply by `dims`";
   let accepts = "Any";
@@ -361,6 +376,7 @@ def : Composite<"tile", "Tensor input, int[] dims"> {
 
 def : Composite<"repeat_interleave",
     "Tensor input, int repeats, int? dim=None, *, int? output_size=None"> {
+  let takesOut = 0;
   let summary = "Each slice of `dim` (of the flattened tensor when None) `repeats` times in a row.";
   let shapes = "`input` with `repeats` times the size in `dim`; flat when `dim` is None";
   let accepts = "Any";
@@ -373,6 +389,7 @@ def : Composite<"repeat_interleave",
 
 def : Composite<"repeat_interleave_tensor",
     "Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None"> {
+  let takesOut = 0;
   let python = "repeat_interleave";
   let summary = "Slice i of `dim` (of the flattened tensor when None) repeats[i] times in a row. With `output_size`, "
                 "their sum, no data is read.";
@@ -390,6 +407,7 @@ def : Composite<"repeat_interleave_tensor",
 def : Composite<"repeat_interleave_counts", "Tensor repeats, *, int? output_size=None"> {
   let python = "repeat_interleave";
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "Each place i repeats[i] times in a row.";
   let shapes = "[N]; the result is [sum of `repeats`]";
   let accepts = "Integer";
@@ -401,6 +419,7 @@ def : Composite<"repeat_interleave_counts", "Tensor repeats, *, int? output_size
 }
 
 def : Composite<"flip", "Tensor input, int[] dims"> {
+  let takesOut = 0;
   let summary = "Elements in reverse order along `dims`.";
   let shapes = "Same";
   let accepts = "Any";
@@ -414,6 +433,7 @@ def : Composite<"flip", "Tensor input, int[] dims"> {
 }
 
 def : Composite<"fliplr", "Tensor input"> {
+  let takesOut = 0;
   let summary = "Elements in reverse order along dim 1.";
   let shapes = "Same";
   let accepts = "Any";
@@ -427,6 +447,7 @@ def : Composite<"fliplr", "Tensor input"> {
 }
 
 def : Composite<"flipud", "Tensor input"> {
+  let takesOut = 0;
   let summary = "Elements in reverse order along dim 0.";
   let shapes = "Same";
   let accepts = "Any";
@@ -440,6 +461,7 @@ def : Composite<"flipud", "Tensor input"> {
 }
 
 def : Composite<"roll", "Tensor input, int[] shifts, int[] dims=[]"> {
+  let takesOut = 0;
   let summary = "Elements moved by shifts[i] along dims[i], from the end round to the beginning; of the flattened "
                 "tensor without `dims`.";
   let shapes = "Same";
@@ -452,6 +474,7 @@ def : Composite<"roll", "Tensor input, int[] shifts, int[] dims=[]"> {
 }
 
 def : Composite<"rot90", "Tensor input, int k=1, int[] dims=[0, 1]"> {
+  let takesOut = 0;
   let summary = "Rotated by k quarter turns from dims[0] towards dims[1].";
   let shapes = "`input` with the sizes of both `dims` swapped for odd `k`";
   let accepts = "Any";
@@ -462,125 +485,4 @@ def : Composite<"rot90", "Tensor input, int k=1, int[] dims=[0, 1]"> {
             [1, 3]])
   }];
   let reference = "rot90";
-}
-
-def : Composite<"tril", "Tensor input, int diagonal=0"> {
-  let repeats = "Taken";
-  let forms = ["function", "method", "inplace"];
-  let summary = "The lower triangle, zeros elsewhere.";
-  let shapes = "Same";
-  let accepts = "Any";
-  let gives = "First";
-  let example = [{
-    >>> tandem.tril(tandem.ones(3, 3))
-    tensor([[1., 0., 0.],
-            [1., 1., 0.],
-            [1., 1., 1.]])
-  }];
-  let reference = "tril";
-}
-
-def : Composite<"triu", "Tensor input, int diagonal=0"> {
-  let repeats = "Taken";
-  let forms = ["function", "method", "inplace"];
-  let summary = "The upper triangle, zeros elsewhere.";
-  let shapes = "Same";
-  let accepts = "Any";
-  let gives = "First";
-  let example = [{
-    >>> tandem.triu(tandem.ones(3, 3), diagonal=1)
-    tensor([[0., 1., 1.],
-            [0., 0., 1.],
-            [0., 0., 0.]])
-  }];
-  let reference = "triu";
-}
-
-def : Composite<"tril_indices", "int row, int col, int offset=0, *, dtype? dtype=None"> {
-  let forms = ["function"];
-  let factory = 1;
-  let summary = "Rows and columns of the lower triangle of a row x col matrix, as [2, n].";
-  let shapes = "[2, number of elements in the triangle]";
-  let accepts = "Any";
-  let gives = "`dtype`, or int64";
-  let example = [{
-    >>> tandem.tril_indices(2, 3)
-    tensor([[0, 1, 1],
-            [0, 0, 1]])
-  }];
-}
-
-def : Composite<"triu_indices", "int row, int col, int offset=0, *, dtype? dtype=None"> {
-  let forms = ["function"];
-  let factory = 1;
-  let summary = "Rows and columns of the upper triangle of a row x col matrix, as [2, n].";
-  let shapes = "[2, number of elements in the triangle]";
-  let accepts = "Any";
-  let gives = "`dtype`, or int64";
-  let example = [{
-    >>> tandem.triu_indices(2, 3)
-    tensor([[0, 0, 0, 1, 1],
-            [0, 1, 2, 1, 2]])
-  }];
-}
-
-def : Composite<"diag", "Tensor input, int diagonal=0"> {
-  let summary = "The diagonal of a matrix as a vector, or a matrix with a vector on its diagonal.";
-  let shapes = "[N] gives [N + |diagonal|, N + |diagonal|]; [M, N] the length of the diagonal";
-  let accepts = "Any";
-  let gives = "First";
-  let example = [{
-    >>> tandem.diag(tandem.tensor([1, 2]))
-    tensor([[1, 0],
-            [0, 2]])
-    >>> tandem.diag(tandem.tensor([[1, 2], [3, 4]]))
-    tensor([1, 4])
-  }];
-  let reference = "diag";
-}
-
-def : Composite<"diag_embed", "Tensor input, int offset=0, int dim1=-2, int dim2=-1"> {
-  let summary = "The last dim as the diagonal of two dims, zeros elsewhere.";
-  let shapes = "[..., N]; two dims of size N + |offset| in place of the last, at dim1 and dim2";
-  let accepts = "Any";
-  let gives = "First";
-  let example = [{
-    >>> tandem.diag_embed(tandem.tensor([1, 2]), offset=1)
-    tensor([[0, 1, 0],
-            [0, 0, 2],
-            [0, 0, 0]])
-  }];
-}
-
-def : Composite<"diagflat", "Tensor input, int offset=0"> {
-  let summary = "A matrix with the elements of `input` on its diagonal.";
-  let shapes = "N elements; the result is [N + |offset|, N + |offset|]";
-  let accepts = "Any";
-  let gives = "First";
-  let example = [{
-    >>> tandem.diagflat(tandem.tensor([[1], [2]]))
-    tensor([[1, 0],
-            [0, 2]])
-  }];
-  let reference = "diagflat";
-}
-
-def : Composite<"fill_diagonal", "Tensor input, Scalar fill_value, bool wrap=False"> {
-  let repeats = "Taken";
-  let forms = ["inplace"];
-  let summary = "`fill_value` where all indices are equal; with `wrap`, in tall matrices again after each block.";
-  let shapes = "Same";
-  let accepts = "Any";
-  let gives = "First";
-  let example = [{
-    >>> tandem.zeros(2, 3).fill_diagonal_(5.)
-    tensor([[5., 0., 0.],
-            [0., 5., 0.]])
-  }];
-  let inPlaceExample = [{
-    >>> tandem.zeros(2, 3).fill_diagonal_(5.)
-    tensor([[5., 0., 0.],
-            [0., 5., 0.]])
-  }];
-  let samples = "none";
 }

@@ -1,7 +1,7 @@
 // Special functions around Gamma and the error function.
 
 def : Unary<"erf", "Float"> {
-  let forms = ["function", "method", "inplace", "out", "special"];
+  let forms = ["function", "method", "inplace", "special"];
   let body = [(erf $input)];
   let derivative = [(mul $g, (mul "1.12837916709551257390", (exp (neg (square $input)))))];
   let summary = "Error function.";
@@ -13,7 +13,7 @@ def : Unary<"erf", "Float"> {
 }
 
 def : Unary<"erfc", "Float"> {
-  let forms = ["function", "method", "inplace", "out", "special"];
+  let forms = ["function", "method", "inplace", "special"];
   let body = [(erfc $input)];
   let derivative = [(mul $g, (mul "-1.12837916709551257390", (exp (neg (square $input)))))];
   let summary = "Complementary error function, 1 - erf, accurate in the tail.";
@@ -26,7 +26,7 @@ def : Unary<"erfc", "Float"> {
 
 def : Unary<"erfinv", "Float"> {
   let gpuMixedPrecision = "Float32";
-  let forms = ["function", "method", "inplace", "out", "special"];
+  let forms = ["function", "method", "inplace", "special"];
   let body = [(erfinv $input)];
   let derivative = [(mul $g, (mul "0.886226925452758013649", (exp (square $out))))];
   let summary = "The y with erf(y) = input; NaN outside [-1, 1].";
@@ -64,7 +64,7 @@ def : Unary<"lgamma", "Float"> {
 }
 
 def : Unary<"digamma", "Float"> {
-  let forms = ["function", "method", "inplace", "out", "special"];
+  let forms = ["function", "method", "inplace", "special"];
   let body = [(digamma $input)];
   let derivative = [(mul $g, (polygamma 1, $input))];
   let summary = "The derivative of log |Gamma(input)|; NaN at the negative integers.";
@@ -84,7 +84,7 @@ def : Unary<"trigamma", "Float"> {
 }
 
 def : Composite<"polygamma", "int n, Tensor input"> {
-  let forms = ["function", "special", "out"];
+  let forms = ["function", "special"];
   let summary = "The n-th derivative of digamma; n >= 0.";
   let shapes = "Same";
   let accepts = "Any";

@@ -167,6 +167,7 @@ def : Composite<"histc", "Tensor input, int bins=100, float min=0, float max=0">
 }
 
 def : Composite<"bincount", "Tensor input, Tensor? weights=None, int minlength=0"> {
+  let takesOut = 0;
   let differentiable = 0;
   let summary = "How often, or with what sum of weights, each of 0, 1, ... occurs in a vector. The size of the result "
                 "depends on the data.";
@@ -183,6 +184,7 @@ def : Composite<"bincount", "Tensor input, Tensor? weights=None, int minlength=0
 }
 
 def : Composite<"cov", "Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None"> {
+  let takesOut = 0;
   let summary = "Covariances of the rows, whose columns are observations, weighted by counts (fweights) and "
                 "importance (aweights).";
   let shapes = "[variables, observations], or [observations]; the result is [variables, variables], or 0-d";
@@ -196,6 +198,7 @@ def : Composite<"cov", "Tensor input, *, int correction=1, Tensor? fweights=None
 }
 
 def : Composite<"corrcoef", "Tensor input"> {
+  let takesOut = 0;
   let summary = "Correlation coefficients of the rows.";
   let shapes = "[variables, observations], or [observations]; the result is [variables, variables], or 0-d";
   let accepts = "Number";
@@ -211,6 +214,7 @@ def : Composite<"corrcoef", "Tensor input"> {
 def : Composite<"trapezoid", "Tensor y, Tensor x, *, int dim=-1"> {
   let aliases = ["trapz"];
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "Integral of y along `dim` by the trapezoidal rule, at the points x.";
   let shapes = "`y` without `dim`; `x` broadcasts to `y`, or is a vector along `dim`";
   let accepts = "Number";
@@ -225,6 +229,7 @@ def : Composite<"trapezoid_dx", "Tensor y, *, Scalar dx=1, int dim=-1"> {
   let python = "trapezoid";
   let aliases = ["trapz"];
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "Integral of y along `dim` by the trapezoidal rule, at points dx apart.";
   let shapes = "`y` without `dim`";
   let accepts = "Number";
@@ -237,6 +242,7 @@ def : Composite<"trapezoid_dx", "Tensor y, *, Scalar dx=1, int dim=-1"> {
 
 def : Composite<"cumulative_trapezoid", "Tensor y, Tensor x, *, int dim=-1"> {
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "Running integrals of y along `dim` by the trapezoidal rule, at the points x.";
   let shapes = "`y`, one shorter along `dim`; `x` broadcasts to `y`, or is a vector along `dim`";
   let accepts = "Number";
@@ -250,6 +256,7 @@ def : Composite<"cumulative_trapezoid", "Tensor y, Tensor x, *, int dim=-1"> {
 def : Composite<"cumulative_trapezoid_dx", "Tensor y, *, Scalar dx=1, int dim=-1"> {
   let python = "cumulative_trapezoid";
   let forms = ["function"];
+  let takesOut = 0;
   let summary = "Running integrals of y along `dim`, at points dx apart.";
   let shapes = "`y`, one shorter along `dim`";
   let accepts = "Number";

@@ -296,6 +296,28 @@ def test_a_dtype_that_is_asked_for_is_that_of_out():
         assert call(tandem.ones(3), 0, out=tandem.empty((), dtype=tandem.float64)).item() == 1
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.add(x, out=x.clone()),
+        lambda x: x.sum(out=tandem.empty(())),
+        lambda x: tandem.t(x, out=x.clone()),
+        lambda x: tandem.flip(x, [0], out=x.clone()),
+        lambda x: tandem.isnan(x, out=x > 0),
+        lambda x: tandem.nn.functional.relu(x, out=x.clone()),
+        lambda x: tandem.nn.functional.mse_loss(x, x, out=tandem.empty(())),
+    ],
+)
+def test_methods_views_and_losses_have_none(call):
+    with pytest.raises(TypeError, match="out"):
+        call(tandem.ones(2, 2))
+
+
+def test_functions_of_nn_that_have_one():
+    x, out = tandem.ones(2, 2), tandem.empty(2, 2)
+    assert tandem.nn.functional.softplus(x, out=out) is out and tandem.equal(out, tandem.nn.functional.softplus(x))
+
+
 def test_an_operand_is_not_resized():
     x = tandem.ones(3)
     with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
