@@ -183,7 +183,7 @@ void setGrad(const Tensor& t, const Tensor& g) {
 
 Tensor detach(const Tensor& t) {
   Tensor d = makeAlias(t, t.shape(), t.strides(), t.impl()->offset);
-  d.impl()->untracked = t.impl()->untracked;
+  d.impl()->countWith(*t.impl());
   return d;
 }
 
@@ -202,7 +202,7 @@ bool retainsGrad(const Tensor& t) {
   return m != nullptr && m->retainsGrad;
 }
 
-std::int64_t versionOf(const Tensor& t) { return t.impl()->storage->version; }
+std::int64_t versionOf(const Tensor& t) { return t.impl()->version(); }
 
 void setData(const Tensor& t, const Tensor& other) {
   TensorImpl* a = t.impl();
@@ -224,7 +224,7 @@ void becomeView(const Tensor& t, const Tensor& view) {
   a->become(*b);
   AutogradMeta* m = metaOf(b);
   if (b->requiresGrad && m != nullptr && m->gradFn) setHistory(t, m->gradFn, m->resultNr);
-  a->historyVersion = a->storage->version;
+  a->historyVersion = a->version();
 }
 
 void resize(const Tensor& t, DimsRef size, std::optional<MemoryFormat> format) {

@@ -372,6 +372,7 @@ struct NodeHooks {
 };
 
 void Run::runLeaf(LeafNode& node, std::span<Tensor> cotangents) {
+  if (!node.leaf().requiresGrad()) return;  // it was turned off after the graph was made
   NodeHooks hooks(node);
   hooks.runBefore(cotangents);
   // Handed over, so that it can become the gradient as it is; a hook that looks at it afterwards keeps it.

@@ -31,7 +31,7 @@ Lasting& lasting() {
 
 bool isSavedOf(const SavedTensor& s, const Storage* storage) {
   return !s.isPacked() && s.tensor().defined() && s.tensor().impl()->storage->sameMemory(*storage) &&
-         s.version() == storage->version;
+         s.version() == s.tensor().impl()->version();
 }
 
 /// The operand that a slot keeps; -1: it keeps a result.
@@ -59,8 +59,7 @@ void copySaved(OpNode& node, const Storage* storage) {
     if (node.released() || !isSavedOf(s, storage)) continue;
     const bool result = s.kind() == SavedTensor::Kind::Result;
     const int index = result ? static_cast<int>(s.index()) : operandOf(node, slot);
-    s = SavedTensor(copy, copy.impl()->storage->version,
-                    result ? SavedTensor::Kind::Result : SavedTensor::Kind::Detached,
+    s = SavedTensor(copy, copy.impl()->version(), result ? SavedTensor::Kind::Result : SavedTensor::Kind::Detached,
                     static_cast<std::uint32_t>(index));
   }
 }

@@ -109,7 +109,7 @@ namespace {
   else
     origin = strcat(", which ", owner.name(), " saved,");
   fail("one of the variables needed for gradient computation has been modified by an inplace operation: [tandem.",
-       dtypeName(t.dtype()), " ", shapeText(t.shape()), "]", origin, " is at version ", t.impl()->storage->version,
+       dtypeName(t.dtype()), " ", shapeText(t.shape()), "]", origin, " is at version ", t.impl()->version(),
        "; expected version ", s.version(),
        " instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
        "autograd.set_detect_anomaly(True).");

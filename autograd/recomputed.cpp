@@ -42,7 +42,7 @@ class Again final : public PackedTensor {
 Recomputation::Recomputation(std::shared_ptr<const Recipe> recipe, std::vector<Tensor> kept,
                              std::vector<Scalar> numbers)
     : recipe_(std::move(recipe)), kept_(std::move(kept)), numbers_(std::move(numbers)) {
-  for (const Tensor& t : kept_) versions_.push_back(t.impl()->storage->version);
+  for (const Tensor& t : kept_) versions_.push_back(t.impl()->version());
 }
 
 Ref<PackedTensor> Recomputation::saved(std::uint32_t number) { return Ref<PackedTensor>(new Again(*this, number)); }
@@ -76,7 +76,7 @@ Tensor Recomputation::find(const Recipe::Source& source, const Made& made) const
 
 Tensor Recomputation::value(std::uint32_t number) {
   for (std::size_t i = 0; i < kept_.size(); ++i)
-    if (kept_[i].impl()->storage->version != versions_[i])
+    if (kept_[i].impl()->version() != versions_[i])
       fail("one of the variables needed for gradient computation has been modified by an inplace operation: a tensor "
            "that a compiled call kept, from which it makes others again for their derivatives.");
   const Recipe::Source& wanted = recipe_->values[number];

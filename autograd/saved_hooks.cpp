@@ -34,9 +34,9 @@ Ref<PackedTensor> packSaved(const Tensor& t) {
   NoGrad noGrad;
   Ref<PackedTensor> packed;
   try {
-    const std::uint32_t version = t.impl()->storage->version;
+    const std::uint32_t version = t.impl()->version();
     packed = outer.back()->pack(autograd::detach(t));
-    if (t.impl()->storage->version != version)
+    if (t.impl()->version() != version)
       fail(
           "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
           "modified by in-place operations as this can lead to unexpected side-effects.");

@@ -46,7 +46,7 @@ class SavedTensor {
   [[nodiscard]] std::uint32_t index() const { return index_; }
 
  private:
-  static std::uint32_t versionOf(const Tensor& t) { return t.defined() ? t.impl()->storage->version : 0; }
+  static std::uint32_t versionOf(const Tensor& t) { return t.defined() ? t.impl()->version() : 0; }
 
   Tensor tensor_;
   Ref<PackedTensor> packed_;

@@ -339,7 +339,7 @@ void Tape::recordWrite(const Tensor& into, const Tensor& value) {
   setHistory(baseTensor, std::move(ref), 0);
   if (base != view) {
     // A Function may have written it before, and the check of the write have brought it up to date with that.
-    view->historyVersion = base->storage->version - 1;
+    view->historyVersion = base->version() - 1;
     refreshView(view);
   }
 }
@@ -351,7 +351,7 @@ void Tape::takeHistory(const Tensor& t, const Tensor& from) {
 
 void Tape::refreshView(TensorImpl* view) {
   TensorImpl* base = view->viewBase.get();
-  std::uint32_t now = base->storage->version;
+  std::uint32_t now = base->version();
   // A tensor that was given other data is no window on its base any more.
   if (view->historyVersion == now || view->storage.get() != base->storage.get()) return;
   view->historyVersion = now;

@@ -125,7 +125,7 @@ class Extraction {
     for (const SavedTensor& s : node.saved()) out_.savedRefs.push_back(refOf(node, s));
     for (const Tensor& t : attributes) {
       // Reading an attribute is no use of a saved tensor: what was written since is no error.
-      SavedTensor s(t, t.impl()->storage->version, SavedTensor::Kind::Operand, 0);
+      SavedTensor s(t, t.impl()->version(), SavedTensor::Kind::Operand, 0);
       out_.savedRefs.push_back(refOf(node, s));
     }
   }
@@ -168,7 +168,7 @@ class Extraction {
 
   std::uint32_t idOf(const SavedTensor& s) {
     const Tensor& t = s.tensor();
-    std::uint32_t since = t.impl()->storage->version - s.version();
+    std::uint32_t since = t.impl()->version() - s.version();
     std::int32_t input = -1;
     for (std::size_t i = 0; i < inputs_.size() && s.kind() != SavedTensor::Kind::Result; ++i)
       if (inputs_[i] == t) input = static_cast<std::int32_t>(i);
@@ -250,7 +250,7 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
     if (r.id == TapeTemplate::SavedRef::kNothing) return SavedTensor();
     if (t.saved[r.id].again >= 0) return madeAgain(t, r, again);
     const Tensor& value = saved[r.id];
-    return SavedTensor(value, value.impl()->storage->version - t.saved[r.id].writtenSince, r.kind, r.index);
+    return SavedTensor(value, value.impl()->version() - t.saved[r.id].writtenSince, r.kind, r.index);
   };
   std::vector<Ref<Node>> owned;  // nodes that no one else holds yet
   const TapeTemplate::Target* edges = t.edges.data();

@@ -59,9 +59,7 @@ class OperandMetas {
 using ResultMetas = InlineArray<TensorMeta, kMostResults>;
 
 /// The memory of `out` was written.
-inline void countWrite(const Tensor& out) {
-  if (!out.impl()->untracked) ++out.impl()->storage->version;
-}
+inline void countWrite(const Tensor& out) { ++out.impl()->version(); }
 
 /// Of memory; `into` and `value` have one shape.
 inline void copyInto(const Tensor& into, const Operand& value) {

@@ -137,7 +137,7 @@ Dims leadingPlaces(std::size_t n) {
 void setBase(const Tensor& t, const Tensor& x, const Ref<TensorImpl>& base) {
   TensorImpl* view = t.impl();
   view->viewBase = base;
-  view->untracked = x.impl()->untracked;
+  view->countWith(*x.impl());
   view->inference = x.impl()->inference;
   view->origin = x.impl()->origin;
   if (view->origin == ViewOrigin::Plain && !gradEnabled())
@@ -363,7 +363,7 @@ void writeBatched(const OpFacts& op, const Tensor& into, const Tensor& value) {
   std::vector<Ref<BatchAxis>> axes = axesOf(into);
   PlainScope plain;
   Tensor all = allExamples(into, axes, true);
-  all.impl()->untracked = true;  // the dispatcher counts the write
+  all.impl()->countAlone();  // the dispatcher counts the write
   ops::assign(all, allExamples(value, axes, false, into.dim()));
 }
 

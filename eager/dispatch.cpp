@@ -219,7 +219,7 @@ Tensor applyView(OpCode op, const Tensor& base, DimsRef shape, DimsRef strides, 
   const Operand operands[] = {base};
   if (base.impl()->viewBase) refresh(operands);
   Tensor view = windowOn(base, shape, strides, offset);
-  view.impl()->untracked = base.impl()->untracked;
+  view.impl()->countWith(*base.impl());
   ViewOrigin origin = base.impl()->origin;
   if (origin == ViewOrigin::Plain && !gradEnabled())
     origin = inferenceMode() ? ViewOrigin::Inference : ViewOrigin::NoGrad;

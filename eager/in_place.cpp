@@ -180,6 +180,7 @@ void applyIntoHere(const Tensor& out, OpCode op, Operands operands, Attrs attrs)
       fail(f.name, "_: an element of the written-to tensor of shape ", shapeText(out.shape()),
            " may have several places, of which later ones read what was written to others, which a whole trace does "
            "not do. Please clone() the tensor before performing the operation.");
+    recorder->runRecorded("memory with several places for one element is written to");  // which may read it
     AtOnce now;
     return applyIntoHere(out, op, operands, attrs);
   }

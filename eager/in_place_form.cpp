@@ -26,7 +26,7 @@ GradientOnce::GradientOnce(const Tensor& into) : view_(nullptr) {
   view_ = t;
 }
 GradientOnce::~GradientOnce() {
-  if (view_ != nullptr) view_->historyVersion = view_->storage->version - 1;  // brought up to date when next used
+  if (view_ != nullptr) view_->historyVersion = view_->version() - 1;  // brought up to date when next used
 }
 
 InPlaceForm::InPlaceForm(const Tensor& self) : gradient_(self), self_(self), outer_(std::exchange(inPlaceSelf, &self)) {
@@ -52,7 +52,7 @@ void InPlaceForm::end(Tensor value) {
     ops::assign(self_, value);
     if (several) {
       Tensor again = makeAlias(self_, self_.shape(), self_.strides(), self_.impl()->offset);
-      again.impl()->untracked = true;
+      again.impl()->countAlone();
       ops::assign(again, changed);
     }
   }

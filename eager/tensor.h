@@ -41,6 +41,13 @@ enum class ViewOrigin : std::uint8_t {
   Inference,  // in inference mode
 };
 
+/// How often a tensor that `.data` made, and what looks at it, were written to: writes through it do not count as those
+/// of the tensor that it was taken from, nor those as its own.
+struct WriteCount : Counted<WriteCount> {
+  std::uint32_t count = 0;
+  static void destroy(WriteCount* c) { delete c; }
+};
+
 class TensorImpl : public Counted<TensorImpl> {
  public:
   TensorImpl(Ref<Storage> storage, DType dtype, DimsRef shape, DimsRef strides, std::int64_t offset);
@@ -53,6 +60,14 @@ class TensorImpl : public Counted<TensorImpl> {
   /// Looks at what the other one does from now on, its hidden dims with it. The one way in which the window of a tensor
   /// that others may know changes.
   void become(const TensorImpl& other);
+  /// How often this was written to, by any tensor that counts its writes together with it.
+  [[nodiscard]] std::uint32_t& version() const { return writes ? writes->count : storage->version; }
+  /// Counts writes as `other` does, on whose memory it is.
+  void countWith(const TensorImpl& other) {
+    if (other.writes) takeCount(other.writes);
+  }
+  /// Counts its own writes, and none that others make to the memory.
+  void countAlone() { takeCount(Ref<WriteCount>(new WriteCount)); }
   /// The node that accumulates its gradient knows it.
   [[nodiscard]] bool isKnownToOthers() const { return autograd != nullptr; }
   static void* operator new(std::size_t bytes) { return poolAllocate(bytes); }
@@ -65,11 +80,11 @@ class TensorImpl : public Counted<TensorImpl> {
   DType dtype;
   Device device;  // of the storage
   bool requiresGrad = false;
-  bool contiguous;         // of (shape, strides), whatever the offset
-  bool untracked = false;  // made by `.data`: writes through it do not count as versions
+  bool contiguous;  // of (shape, strides), whatever the offset
   ViewOrigin origin = ViewOrigin::Plain;
   bool inference = false;  // made in inference mode, or a window on what was
-  /// The version of the storage at which the history of a view was last right (autograd/tape.h).
+  Ref<WriteCount> writes;  // null: the storage counts them
+  /// The version at which the history of a view was last right (autograd/tape.h).
   std::uint32_t historyVersion = storage ? storage->version : 0;
   std::uint32_t windowChanges = 0;  // how often it became another window
   std::int64_t numel;
@@ -83,6 +98,10 @@ class TensorImpl : public Counted<TensorImpl> {
  private:
   friend class Counted<TensorImpl>;
   ~TensorImpl() = default;
+  void takeCount(Ref<WriteCount> c) {
+    writes = std::move(c);
+    historyVersion = writes->count;
+  }
 };
 
 class Tensor {

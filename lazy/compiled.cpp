@@ -90,7 +90,7 @@ bool CompiledTrace::writesForeign(std::span<const Tensor> arguments) const {
   return std::ranges::any_of(inputs, [&](const Source& one) {
     if (one.constant || !memoryOf(one).isShared()) return false;
     return std::ranges::any_of(inputs, [&](const Source& other) {
-      return !other.constant && (one.writes > 0 || other.writes > 0) && memoryOf(one).overlaps(memoryOf(other));
+      return !other.constant && (one.written || other.written) && memoryOf(one).overlaps(memoryOf(other));
     });
   });
 }
@@ -177,7 +177,7 @@ void Call::runPlan() {
   Generator& g = defaultGenerator(trace_.plan->device);
   if (tapeHook != nullptr)
     for (std::size_t k = 0; k < storages_.size(); ++k)
-      if (trace_.inputs[k].writes > 0) tapeHook->beforeWrite(storages_[k]);
+      if (trace_.inputs[k].written) tapeHook->beforeWrite(storages_[k]);
   run_ = {std::span<void* const>(ins_.data(), ins_.size()),
           std::span<void* const>(outs_.data(), outs_.size()),
           scalars_,
@@ -203,6 +203,7 @@ void Call::runPlan() {
     throw;
   }
   for (std::size_t k = 0; k < storages_.size(); ++k) storages_[k]->version += trace_.inputs[k].writes;
+  for (const auto& [argument, writes] : trace_.ownWrites) arguments_[argument].impl()->version() += writes;
 }
 
 Tensor Call::make(const CompiledTrace::Made& m) const {
@@ -222,7 +223,7 @@ Tensor Call::make(const CompiledTrace::Made& m) const {
   }
   auto* impl = new TensorImpl(std::move(memory), m.dtype, m.shape, m.strides, offset);
   impl->batch = m.batch;
-  impl->untracked = m.untracked;
+  if (m.countsAlone) impl->countAlone();
   impl->inference = m.inference;
   impl->origin = m.origin;
   return Tensor(impl);
@@ -232,7 +233,10 @@ void Call::makeTensors() {
   all_.reserve(trace_.made.size());
   for (const auto& m : trace_.made) {
     all_.push_back(make(m));
-    if (m.base >= 0) all_.back().impl()->viewBase = all_[static_cast<std::size_t>(m.base)].ref();
+    if (m.base >= 0) {
+      all_.back().impl()->viewBase = all_[static_cast<std::size_t>(m.base)].ref();
+      all_.back().impl()->countWith(*all_[static_cast<std::size_t>(m.base)].impl());
+    }
     if (m.requiresGrad && m.kind != CompiledTrace::Made::Kind::Outer) all_.back().impl()->requiresGrad = true;
   }
 }

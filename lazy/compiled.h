@@ -40,7 +40,8 @@ struct CompiledTrace {
     bool whole = false;        // its storage from the start, else from the tensor's own offset
     std::int64_t shift = 0;    // and so many elements on
     std::size_t bytes = 0;     // of its memory that the plan may reach
-    std::uint32_t writes = 0;  // by the function, to the storage: how far its version advances
+    bool written = false;      // by the function
+    std::uint32_t writes = 0;  // how far the version of the storage advances; not by writes through `.data`
     /// Of a tensor on the CPU that the plan reads on its device: the copies there.
     std::shared_ptr<Placed> placed;
     /// Of a captured tensor: its memory, which is compared and not owned. Null where a call brings its own.
@@ -60,7 +61,7 @@ struct CompiledTrace {
     std::int64_t offset = 0;  // from the start of the memory
     DType dtype = DType::Float32;
     bool requiresGrad = false;
-    bool untracked = false;
+    bool countsAlone = false;  // its writes, as what `.data` gives does
     bool inference = false;
     ViewOrigin origin = ViewOrigin::Plain;
     std::int32_t base = -1;  // the made tensor that it is a view of
@@ -89,7 +90,9 @@ struct CompiledTrace {
   std::vector<Made> made;             // bases before their views
   std::vector<std::int32_t> results;  // among `made`; -1: none
   bool writesInputs = false;          // any of them
-  bool resultsAreMade = false;        // each of `made` in its order
+  /// Arguments that `.data` made and the function writes to, and how far the version of each advances.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ownWrites;
+  bool resultsAreMade = false;  // each of `made` in its order
   std::vector<SetGrad> grads;
   std::vector<GradGuard> gradGuards;
   std::vector<ScalarSlot> slots;  // of the trace

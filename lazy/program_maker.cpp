@@ -219,14 +219,14 @@ EntryData ProgramMaker::entryOf(const Names& names, const CompiledTrace& trace, 
       const std::uint32_t number = argumentOf[static_cast<std::size_t>(source.outer.argument)];
       const TensorImpl* t = names.arguments[number].second.impl();
       e.inputs.push_back({Origin::Argument, number, source.whole ? 0 : bytesTo(t, shift)});
-      e.arguments[number].changes |= source.writes > 0;
+      e.arguments[number].changes |= source.written;
       e.arguments[number].onHost |= source.placed != nullptr;
     } else {
       TensorImpl* t = source.constant ? source.constant.get() : CompiledTrace::inputOf(source, {});
       const std::uint32_t memory =
-          source.constant && source.writes == 0 ? constantOf(Tensor(source.constant)) : captured(t);
+          source.constant && !source.written ? constantOf(Tensor(source.constant)) : captured(t);
       e.inputs.push_back({Origin::Memory, memory, source.whole ? 0 : bytesTo(t, t->offset + shift)});
-      data_.memories[memory].changes |= source.writes > 0;
+      data_.memories[memory].changes |= source.written;
     }
   }
   for (const auto& f : trace.fresh) e.fresh.push_back(f.bytes);

@@ -21,6 +21,7 @@ Tracer::Tracer(std::span<const Tensor> arguments, std::span<Storage* const> whol
 
 void Tracer::take(const Tensor& t) {
   if (t.isPending()) t.impl()->storage->pending()->materialize();
+  if (t.impl()->writes) ownVersions_.emplace_back(argumentEdges_.size(), t.impl()->version());
   session_->addArgument(t);
   argumentEdges_.push_back(t.requiresGrad() ? gradEdge(t) : Edge{});
 }
@@ -100,7 +101,7 @@ CompiledTrace::Made Tracer::describe(const Tensor& t, const std::vector<Content*
   m.offset = t.impl()->offset;
   m.dtype = t.dtype();
   m.requiresGrad = t.requiresGrad();
-  m.untracked = t.impl()->untracked;
+  m.countsAlone = static_cast<bool>(t.impl()->writes);
   m.inference = t.impl()->inference;
   m.origin = t.impl()->origin;
   m.batch = t.impl()->batch;
@@ -244,16 +245,19 @@ bool Tracer::findPlaced(CompiledTrace::Source& source, const SessionInput& input
     reason = "memory of the CPU is used that no name leads to";
     return false;
   }
-  source.placed = std::make_shared<Placed>(window, *from, source.writes == 0);
+  source.placed = std::make_shared<Placed>(window, *from, !source.written);
   return true;
 }
 
-bool Tracer::findInputs(CompiledTrace& c, std::string& reason) const {
+bool Tracer::findInputs(CompiledTrace& c, std::span<const TraceOutput> outputs, std::string& reason) const {
   const auto& inputs = session_->inputs();
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     CompiledTrace::Source source;
     source.whole = session_->isWhole(inputs[k].storage.get());
     source.writes = inputs[k].storage->version - inputs[k].versionBefore;
+    source.written = source.writes > 0 || std::ranges::any_of(outputs, [&](const TraceOutput& o) {
+                       return o.intoInput == static_cast<std::int32_t>(k);
+                     });
     source.bytes = static_cast<std::size_t>(numelOf(inputs[k].meta.shape)) * itemSize(inputs[k].meta.dtype);
     if (inputs[k].placed.defined()) {
       if (!findPlaced(source, inputs[k], reason)) return false;
@@ -280,7 +284,7 @@ bool Tracer::findInputs(CompiledTrace& c, std::string& reason) const {
       source.memory = inputs[k].storage.get();
       c.memories.findOrAdd(source.memory, static_cast<std::uint32_t>(k));
     }
-    c.writesInputs = c.writesInputs || source.writes > 0;
+    c.writesInputs = c.writesInputs || source.written;
     c.inputs.push_back(source);
   }
   return true;
@@ -387,7 +391,10 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   c->plan = session_->compile(traceOutputs, fresh);
   bump(counters().graphTraces);
 
-  if (!findInputs(*c, reason)) return nullptr;
+  if (!findInputs(*c, traceOutputs, reason)) return nullptr;
+  for (const auto& [argument, before] : ownVersions_)
+    if (const std::uint32_t writes = arguments_[argument].impl()->version() - before; writes > 0)
+      c->ownWrites.emplace_back(argument, writes);
   for (Content* f : fresh) c->fresh.push_back({f->storage->bytes(), f->storage->version});
   for (const Tensor& t : outputs) c->results.push_back(made(*c, t, fresh));
   if (!keepGrads(*c, fresh, reason)) return nullptr;
@@ -434,6 +441,7 @@ void Tracer::flush() {
 
 void Tracer::undo() {
   for (const auto& in : session_->inputs()) in.storage->version = in.versionBefore;
+  for (const auto& [argument, before] : ownVersions_) arguments_[argument].impl()->version() = before;
   session_->abandon();
   generators_.restore();
   for (const auto& s : grads_)

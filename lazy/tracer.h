@@ -95,7 +95,7 @@ class Tracer final : public GradObserver {
   void saveLess(CompiledTrace& c, std::span<const Tensor> outputs, std::span<const Tensor> ends,
                 std::span<const Scalar> scalars);
   bool keepTape(CompiledTrace& c, std::span<const Tensor> ends, const TapeInputs& inputs, std::string& reason);
-  bool findInputs(CompiledTrace& c, std::string& reason) const;
+  bool findInputs(CompiledTrace& c, std::span<const TraceOutput> outputs, std::string& reason) const;
   /// Where a call finds the tensor of which an input is a copy on the device.
   bool findPlaced(CompiledTrace::Source& source, const SessionInput& input, std::string& reason) const;
   [[nodiscard]] bool keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh, std::string& reason);
@@ -105,7 +105,8 @@ class Tracer final : public GradObserver {
   std::unique_ptr<Session> session_;
   std::vector<Tensor> arguments_;
   std::vector<Edge> argumentEdges_;
-  std::vector<TensorImpl*> made_;  // as CompiledTrace::made
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ownVersions_;  // of arguments that `.data` made, before the body
+  std::vector<TensorImpl*> made_;                                     // as CompiledTrace::made
   std::function<TensorImpl*(TensorImpl*)> known_;
   std::vector<Grad> grads_;
   std::vector<std::pair<std::int32_t, Ref<TensorImpl>>> gradInputs_;  // input number, whose grad

@@ -105,7 +105,7 @@ const Tensor& firstSeen(const Tensor& made) {
 }
 Tensor detached(const Tensor& x) {
   Tensor t = makeAlias(x, x.shape(), x.strides(), x.impl()->offset);
-  t.impl()->untracked = x.impl()->untracked;
+  t.impl()->countWith(*x.impl());
   return t;
 }
 
@@ -355,7 +355,7 @@ Tensor isclose(const Tensor& x, const Tensor& y, double rtol, double atol, bool 
 
 Tensor positive(const Tensor& x) {
   if (x.dtype() == DType::Bool) fail("The `+` operator, on a bool tensor is not supported.");
-  return alias(x);
+  return x;
 }
 
 // ---- products of matrices --------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 // view of its name, found on an array like the input, and one `window_write`.
 #include <algorithm>
 
+#include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/host.h"
 #include "eager/in_place_form.h"

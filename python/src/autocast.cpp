@@ -57,10 +57,10 @@ Tensor autocasted(const Tensor& t, DType to) {
   if (!isEligible(t) || t.dtype() == to) return t;
   if (!isCacheable(t, to)) return ops::toDType(t, to);
   auto it = cache().find(t.impl());
-  if (it != cache().end() && it->second.version == t.impl()->storage->version && it->second.cast.dtype() == to)
+  if (it != cache().end() && it->second.version == t.impl()->version() && it->second.cast.dtype() == to)
     return converted(t, to, it->second.cast);
   Tensor cast = ops::toDType(t, to);
-  cache()[t.impl()] = {t, ops::detached(cast), t.impl()->storage->version};
+  cache()[t.impl()] = {t, ops::detached(cast), t.impl()->version()};
   return cast;
 }
 

@@ -62,7 +62,7 @@ struct Reader {
     bool leaf = !i->requiresGrad || autograd::isLeaf(t);
     const bool strided = !i->contiguous || hasOtherStrides(*i);
     put(static_cast<char>((i->contiguous ? 1 : 0) | (strided ? 128 : 0) | (i->requiresGrad ? 2 : 0) | (leaf ? 4 : 0) |
-                          (i->viewBase ? 8 : 0) | (i->untracked ? 16 : 0) | (i->inference ? 32 : 0) |
+                          (i->viewBase ? 8 : 0) | (i->writes ? 16 : 0) | (i->inference ? 32 : 0) |
                           (hasAttributes(o) ? 64 : 0)));
     if (Py_TYPE(o) != tensorType) {
       put('c');

@@ -65,7 +65,7 @@ CompiledCheck::Picture CompiledCheck::pictureOf(std::string name, const Tensor& 
   p.shape = t.shape();
   p.strides = t.strides();
   p.requiresGrad = t.requiresGrad();
-  p.version = t.impl()->storage->version;
+  p.version = t.impl()->version();
   const Tensor whole = readHost(ops::contiguous(autograd::detach(t)));
   p.bytes.assign(static_cast<const char*>(whole.data()), static_cast<std::size_t>(whole.numel()) * itemSize(t.dtype()));
   return p;

@@ -19,8 +19,8 @@ PyObject* countWrite(PyObject*, PyObject* tensor) {
     const Tensor t = autograd::detach(tensorOf(tensor));
     if (activeRecorder != nullptr) {
       applyInto(t, OpCode::clone, {t});
-    } else if (!t.impl()->untracked) {
-      ++t.impl()->storage->version;
+    } else {
+      ++t.impl()->version();
     }
     t.materialize();
     Py_RETURN_NONE;
@@ -53,7 +53,7 @@ PyObject* setVersion(PyObject*, PyObject* args) {
     if (version < 0) fail("Cannot set a version to ", version, ", which is negative");
     const Tensor& t = tensorOf(tensor);
     t.materialize();
-    t.impl()->storage->version = static_cast<std::uint32_t>(version);
+    t.impl()->version() = static_cast<std::uint32_t>(version);
     Py_RETURN_NONE;
   });
 }

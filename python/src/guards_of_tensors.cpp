@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kRequiresGrad = 1;
 std::uint32_t flagsOf(const TensorImpl* t) {
   const AutogradMeta* m = metaOf(t);
-  return (t->requiresGrad ? kRequiresGrad : 0) | (t->untracked ? 2 : 0) | (t->inference ? 4 : 0) | (t->batch ? 8 : 0) |
+  return (t->requiresGrad ? kRequiresGrad : 0) | (t->writes ? 2 : 0) | (t->inference ? 4 : 0) | (t->batch ? 8 : 0) |
          (m != nullptr && m->gradFn ? 16 : 0) | (m != nullptr && m->retainsGrad ? 32 : 0) |
          (t->pyObject != nullptr && Py_TYPE(static_cast<PyObject*>(t->pyObject)) == tensorType ? 64 : 0);
 }

@@ -418,7 +418,7 @@ PyObject* run(PyObject* self, PyObject* args) {
       context->run(number, arguments, values, places);
     }
     for (std::size_t k = 0; k < given.size(); ++k)
-      if (e.arguments[k].changes) ++given[k].impl()->storage->version;
+      if (e.arguments[k].changes) ++given[k].impl()->version();
     return listOf(results, [](const Tensor& t) { return checked(wrap(t)); });
   });
 }

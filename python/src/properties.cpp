@@ -141,7 +141,7 @@ PyObject* base(PyObject* self, void*) {
 PyObject* data(PyObject* self, void*) {
   return of(self, [](const Tensor& t) {
     Tensor window = makeAlias(t, t.shape(), t.strides(), t.impl()->offset);
-    window.impl()->untracked = true;
+    window.impl()->countAlone();
     return wrap(std::move(window));
   });
 }

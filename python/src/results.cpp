@@ -115,6 +115,16 @@ void checkAskedDType(const ParsedArgs& a, DType out) {
   }
 }
 
+/// Of what requires grad, summed or multiplied up in a dtype that has no gradient?
+bool dropsGradient(const ParsedArgs& a, DType result) {
+  bool asks = false, tracked = false;
+  for (std::size_t i = 0; i < a.numParams(); ++i) {
+    asks |= a.param(i).name == std::string_view("dtype");
+    tracked |= a.object(i) != nullptr && isTensor(a.object(i)) && tensorOf(a.object(i)).requiresGrad();
+  }
+  return asks && tracked && !isFloating(result);
+}
+
 /// What the arguments of a composite may share with the tensor that it writes.
 enum class Sharing : std::uint8_t {
   Any,        // what is read is read before
@@ -173,7 +183,7 @@ void store(const ParsedArgs& a, PyObject* target, const Tensor& result, bool exp
     fail<TypeError>(op, "(): argument 'out' must be Tensor, not ", Py_TYPE(target)->tp_name);
   }
   const Tensor& out = tensorOf(target);
-  if (gradEnabled() && (result.requiresGrad() || out.requiresGrad())) {
+  if (gradEnabled() && (result.requiresGrad() || out.requiresGrad() || dropsGradient(a, result.dtype()))) {
     fail(op, "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
              "requires grad.");
   }
