@@ -10,6 +10,7 @@
 #include "eager/kernels.h"
 #include "eager/ops.h"
 #include "eager/overlap.h"
+#include "eager/recorder.h"
 #include "runtime/base/long_work.h"
 #include "runtime/device/launch.h"
 #include "runtime/kernel/launch_builder.h"
@@ -87,6 +88,7 @@ class Each {
     });
   }
   static void beforeWrite(const Tensor& out) {
+    settleReads(*out.impl()->storage);
     if (tapeHook == nullptr) return;
     tapeHook->checkWrite(out, gradEnabled() && out.requiresGrad());
     tapeHook->beforeWrite(out.impl()->storage.get());

@@ -97,6 +97,7 @@ bool writeLate(const Tensor& into, const Tensor& from) {
   if (gpu == nullptr || into.numel() == 0 || !gpu->isPinned(place)) return false;
   NoGrad noGrad;
   const Tensor dense = ops::contiguous(ops::toDType(from, into.dtype()));
+  settleReads(*into.impl()->storage);
   if (tapeHook != nullptr) {
     tapeHook->checkWrite(into, false);
     tapeHook->beforeWrite(into.impl()->storage.get());
@@ -112,6 +113,12 @@ void* addressOf(const Tensor& t) {
          "operations.");
   t.materialize();
   return pointerOf(t);
+}
+
+void* lentAddressOf(const Tensor& t) {
+  void* address = addressOf(t);
+  settleReads(*t.impl()->storage);
+  return address;
 }
 
 Tensor copyTo(const Tensor& t, Device device) {

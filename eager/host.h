@@ -39,6 +39,8 @@ Tensor pinned(const Tensor& t, GpuControl& gpu);
 
 /// Where the first element is, on the device of `t`, which the host may not read from; materializes. Error inside vmap.
 void* addressOf(const Tensor& t);
+/// The same for others, who may read and write there from now on.
+void* lentAddressOf(const Tensor& t);
 
 /// Have both the same shape and the same elements? NaN differs from itself. Reads the data, of large tensors only up to
 /// a piece in which they differ.

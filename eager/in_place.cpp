@@ -13,6 +13,7 @@
 #include "eager/kernels.h"
 #include "eager/overlap.h"
 #include "eager/placement.h"
+#include "eager/recorder.h"
 #include "runtime/base/attrs.h"
 
 namespace tandem {
@@ -184,6 +185,7 @@ void applyIntoHere(const Tensor& out, OpCode op, Operands operands, Attrs attrs)
     AtOnce now;
     return applyIntoHere(out, op, operands, attrs);
   }
+  if (recorder == nullptr) settleReads(*out.impl()->storage);
   std::optional<GradientOnce> gradient;
   if (again && needsGrad) gradient.emplace(out);
   if (tapeHook != nullptr) tapeHook->beforeWrite(out.impl()->storage.get());

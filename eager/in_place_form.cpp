@@ -69,6 +69,7 @@ LastStep::~LastStep() { updating = outer_; }
 bool takeLastStep(const Tensor& x) {
   if (updating == nullptr || x.impl() != updating) return false;
   updating = nullptr;
+  settleReads(*x.impl()->storage);
   return true;
 }
 

@@ -2,6 +2,7 @@
 // `tandem.lazy()`, while a function is traced, or when an operand is pending.
 #pragma once
 
+#include <atomic>
 #include <span>
 #include <utility>
 
@@ -36,6 +37,8 @@ class Recorder {
   virtual Tensor place(const Tensor& t, Device device) = 0;
   /// The elements of a tensor that is memory are about to be read by the program.
   virtual void beforeRead(const Tensor& t) = 0;
+  /// `memory` is about to change by what is not recorded here: what is recorded that reads it runs first.
+  virtual void beforeChange(const Storage& memory) = 0;
   /// The program is about to read the size of `dim`, or all sizes where that is negative.
   virtual void beforeSizeRead(const Tensor& t, std::int64_t dim) = 0;
   /// See `learnSize` below.
@@ -59,6 +62,29 @@ class AtOnce {
  private:
   Recorder* before_;
 };
+
+/// A recorder that holds operations back while the program goes on, for as long as this lives.
+class HoldsBack {
+ public:
+  explicit HoldsBack(Recorder* recorder);
+  ~HoldsBack();
+  HoldsBack(const HoldsBack&) = delete;
+  HoldsBack& operator=(const HoldsBack&) = delete;
+  static bool any() { return count_.load(std::memory_order_relaxed) > 0; }
+
+ private:
+  static inline std::atomic<int> count_{0};
+  Recorder* recorder_;
+};
+
+/// Runs what other threads have recorded that reads `memory`. Only where threads of a host run one at a time: elsewhere
+/// nobody may look at what another thread records.
+void settleOthers(const Storage& memory);
+/// The same of all threads: `memory` is about to be changed at once, or shown to others who may change it.
+inline void settleReads(const Storage& memory) {
+  if (activeRecorder != nullptr) activeRecorder->beforeChange(memory);
+  if (HoldsBack::any()) settleOthers(memory);
+}
 
 /// The value of a 0-d int64 tensor, to be the size of what is computed next: the one way in which sizes depend on data.
 /// While a function is traced, what follows holds for calls with the same value only; `count` becomes a tensor that has

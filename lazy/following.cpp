@@ -76,6 +76,7 @@ bool Session::mayRepeat(const OpFacts& f, std::size_t operands, std::span<const 
 
 bool Session::repeat(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                      std::span<Tensor> results) {
+  awaitRun();
   const std::optional<std::uint32_t> node = follow(f, operands, attrs, {});
   if (!node) return false;
   const std::span<const TensorMeta> metas = trace_.results(trace_.nodes[*node]);
@@ -85,6 +86,7 @@ bool Session::repeat(const OpFacts& f, std::span<const Operand> operands, std::s
 }
 
 bool Session::repeatUpdate(const OpFacts& f, std::span<const Operand> operands, std::span<const Tensor> outs) {
+  awaitRun();
   const std::optional<std::uint32_t> node = follow(f, operands, {}, outs);
   if (!node) return false;
   for (std::uint32_t i = 0; i < outs.size(); ++i)

@@ -1,9 +1,13 @@
 #include "lazy/session.h"
 
+#include <chrono>
+#include <thread>
+
 #include "eager/dispatch.h"
 #include "eager/generator.h"
 #include "eager/ops.h"
 #include "runtime/base/attrs.h"
+#include "runtime/base/long_work.h"
 #include "runtime/base/user_line.h"
 #include "runtime/device/executor.h"
 
@@ -98,6 +102,13 @@ void Session::note(const Tensor& t) {
   if (e.node->kind() == Node::Kind::Leaf || e.node->sequence() < started_) differentiable_.push_back({t, std::move(e)});
 }
 
+void Session::sleepWhileRunning() const {
+  while (running_) {
+    LongWork away(LongWork::kLong);
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
 void Session::runRecorded(const char* why) {
   giveUp(why);
   flush();
@@ -124,6 +135,13 @@ void Session::beforeRead(const Tensor& t) {
   if (tracing_ && !t.isPending() && !isConstant(t.impl()->storage.get())) giveUp(kValueRead);
 }
 
+void Session::beforeChange(const Storage& memory) {
+  if (running_) return;  // it reads its inputs now: who changes one meanwhile does so in no order
+  const bool reads = std::ranges::any_of(
+      inputs_, [&](const SessionInput& in) { return in.storage.get() == &memory || in.storage->overlaps(memory); });
+  if (reads) runRecorded("memory that was read is shown to others, or changes at once");
+}
+
 Tensor Session::place(const Tensor& t, Device device) {
   if (!tracing_ || t.impl()->storage->birth() > birth_ || t.impl()->batch || t.numel() == 0) return {};
   if (device_ != device) {
@@ -146,6 +164,7 @@ Tensor Session::place(const Tensor& t, Device device) {
 }
 
 void Session::touch(const Tensor& base) {
+  awaitRun();
   if (!tracing_ || base.isPending()) return;
   if (device_ != base.device()) {
     // A window is no work: one on memory elsewhere is none of the trace's values.
@@ -215,6 +234,7 @@ Tensor Session::fresh(ValueRef value, const TensorMeta& meta) {
 
 void Session::record(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                      std::span<const TensorMeta> metas, std::span<Tensor> results) {
+  awaitRun();
   if (!tracing_ && (trace_.size() > kMostNodes || (mayHoldMuch() && holdsMuch()))) flush();
   const OpFacts& f = facts(op);
   bool certain = f.failure != OpFailure::Values;
@@ -282,6 +302,7 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
 }
 
 void Session::recordWrite(const Tensor& into, const Tensor& value) {
+  awaitRun();
   ValueRef v;
   std::uint64_t before = 0;
   do {  // as in `record`; makes the storage known

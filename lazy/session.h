@@ -70,7 +70,7 @@ class Session final : public Recorder {
   /// on. `composite`: what is recorded is one operation for the program, which does nothing between its parts.
   explicit Session(bool tracing, bool composite = false)
       : started_(tracing ? Node::takeSequence() : 0), birth_(Storage::births()), tracing_(tracing),
-        watched_(!tracing && !composite) {}
+        watched_(!tracing && !composite), holdsBack_(composite ? nullptr : this) {}
   ~Session() override;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -86,6 +86,7 @@ class Session final : public Recorder {
   void runRecorded(const char* why) override;
   Tensor place(const Tensor& t, Device device) override;
   void beforeRead(const Tensor& t) override;
+  void beforeChange(const Storage& memory) override;
   void beforeSizeRead(const Tensor& t, std::int64_t dim) override;
   std::int64_t learnSize(Tensor& count) override;
   /// An element that the program reads while a function is traced.
@@ -251,6 +252,12 @@ class Session final : public Recorder {
   Tensor look(const Tensor& t);
   /// Runs a recorded operation that may fail, while a function is traced, so that its error is raised where it stands.
   void tryOut(std::uint32_t node);
+  /// Another thread may be running what was recorded here: nothing is recorded meanwhile.
+  void awaitRun() const {
+    if (running_) [[unlikely]]
+      sleepWhileRunning();
+  }
+  void sleepWhileRunning() const;
   /// Others may change memory that they share before the next operation, or look at it.
   void endShared() {
     if (shared_ && !tracing_) flush();
@@ -322,6 +329,7 @@ class Session final : public Recorder {
   bool asked_ = false;    // values were looked at to know that it does not
   bool shared_ = false;   // the operation reads or writes such memory
   bool running_ = false;
+  HoldsBack holdsBack_;
   bool begun_ = false;  // the last run has written something
 };
 }  // namespace tandem::lazy

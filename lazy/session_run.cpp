@@ -71,6 +71,8 @@ void Session::execute(const Plan& plan, std::span<Content* const> fresh, std::sp
   const Generator& g = firstDraw_;
   {
     ScopedFlag running(running_);
+    for (const Content* c = HoldsBack::any() ? first_ : nullptr; c != nullptr; c = c->next)
+      if (c->input >= 0 && !(c->value == inputs_[c->input].value)) settleOthers(*c->storage);
     LongWork away(plan.elements);
     runPlan(plan, {ins, outs, scalars, g.seed(), g.offset(), trace_.slots});
   }
@@ -134,6 +136,7 @@ Session::Pointers Session::inputPointers() const {
 }
 
 void Session::flush() {
+  awaitRun();
   if (first_ == nullptr) {
     // Nobody wants what was recorded, so it has no plan; the last one is that of another trace.
     if (!trace_.repeated()) lastPlan_ = nullptr;

@@ -210,7 +210,7 @@ Tensor viewAs(const Tensor& t, DType to) {
     }
   }
   if (t.numel() == 0) return makeEmpty(shape, to);
-  void* data = addressOf(t);
+  void* data = lentAddressOf(t);
   if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(size) != 0)
     fail("view: self.storage_offset() must be divisible by ", size / from, " to view ", dtypeName(t.dtype()), " as ",
          dtypeName(to));
@@ -243,7 +243,7 @@ PyObject* toNumpy(const Tensor& t) {
   if (!t.device().isCpu())
     fail<TypeError>("can't convert ", deviceName(t.device()),
                     " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
-  void* data = t.data();
+  void* data = lentAddressOf(t);
   PyRef object(checked(exporterType->tp_alloc(exporterType, 0)));
   auto* self = reinterpret_cast<Exporter*>(object.get());
   new (&self->tensor) Tensor(t);

@@ -143,7 +143,7 @@ PyObject* lend(const Tensor& t, bool copied) {
     managed.flags = copied ? kCopied : 0;
   }
   const Device device = t.device();
-  managed.tensor = {t.numel() != 0 ? addressOf(t) : nullptr,
+  managed.tensor = {t.numel() != 0 ? lentAddressOf(t) : nullptr,
                     {device.isCpu() ? kDlCpu : kDlCuda, device.index},
                     static_cast<std::int32_t>(t.dim()),
                     typeOf(t.dtype()),

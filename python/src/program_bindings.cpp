@@ -8,6 +8,7 @@
 
 #include "eager/host.h"
 #include "eager/ops.h"
+#include "eager/recorder.h"
 #include "lazy/program_maker.h"
 #include "lazy/size_fit.h"
 #include "python/src/compiled_function.h"
@@ -406,6 +407,8 @@ PyObject* run(PyObject* self, PyObject* args) {
       if (!t.isContiguous()) t = ops::contiguous(t);
       arguments.push_back({addressOf(t), t.device()});
     }
+    for (std::size_t k = 0; k < given.size(); ++k)
+      if (e.arguments[k].changes) settleReads(*given[k].impl()->storage);
     const std::vector<Scalar> values = each(numbers, scalarOf);
     std::vector<Tensor> results;
     std::vector<Located> places;

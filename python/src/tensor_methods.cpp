@@ -69,7 +69,7 @@ PyObject* storageBytes(PyObject* self, PyObject*) { return PyLong_FromSize_t(ten
 PyObject* elementSize(PyObject* self, PyObject*) { return PyLong_FromSize_t(itemSize(tensorOf(self).dtype())); }
 bool hasMemory(const Tensor& t) { return t.numel() != 0 && !isMeta(t.device()); }
 PyObject* dataPtr(PyObject* self, PyObject*) {
-  return plain(self, [](const Tensor& t) { return PyLong_FromVoidPtr(hasMemory(t) ? addressOf(t) : nullptr); });
+  return plain(self, [](const Tensor& t) { return PyLong_FromVoidPtr(hasMemory(t) ? lentAddressOf(t) : nullptr); });
 }
 PyObject* isFloatingPoint(PyObject* self, PyObject*) { return wrap(isFloating(tensorOf(self).dtype())); }
 PyObject* isComplex(PyObject*, PyObject*) { Py_RETURN_FALSE; }
