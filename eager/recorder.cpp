@@ -37,7 +37,7 @@ HoldsBack::~HoldsBack() {
   count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void settleOthers(const Storage& memory) {
+void settleOthers(const Storage& memory, const Recorder* one) {
   if (LongWork::enter == nullptr) return;
   std::vector<Recorder*> all;
   {
@@ -45,7 +45,7 @@ void settleOthers(const Storage& memory) {
     all = holders().all;
   }
   for (Recorder* r : all) {
-    if (r == activeRecorder) continue;
+    if (r == one) continue;
     {
       // What ran for the one before let other threads go on, which may have ended this one.
       std::scoped_lock guard(holders().mutex);

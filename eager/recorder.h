@@ -77,13 +77,13 @@ class HoldsBack {
   Recorder* recorder_;
 };
 
-/// Runs what other threads have recorded that reads `memory`. Only where threads of a host run one at a time: elsewhere
-/// nobody may look at what another thread records.
-void settleOthers(const Storage& memory);
+/// Has all that hold work back but `one` run what reads `memory`. Only where threads of a host run one at a time:
+/// elsewhere nobody may look at what another thread records.
+void settleOthers(const Storage& memory, const Recorder* one);
 /// The same of all threads: `memory` is about to be changed at once, or shown to others who may change it.
 inline void settleReads(const Storage& memory) {
   if (activeRecorder != nullptr) activeRecorder->beforeChange(memory);
-  if (HoldsBack::any()) settleOthers(memory);
+  if (HoldsBack::any()) settleOthers(memory, activeRecorder);
 }
 
 /// The value of a 0-d int64 tensor, to be the size of what is computed next: the one way in which sizes depend on data.

@@ -85,7 +85,7 @@ class TensorImpl : public Counted<TensorImpl> {
   bool inference = false;  // made in inference mode, or a window on what was
   Ref<WriteCount> writes;  // null: the storage counts them
   /// The version at which the history of a view was last right (autograd/tape.h).
-  std::uint32_t historyVersion = storage ? storage->version : 0;
+  std::uint32_t historyVersion = storage->version;
   std::uint32_t windowChanges = 0;  // how often it became another window
   std::int64_t numel;
   Ref<TensorImpl> viewBase;
