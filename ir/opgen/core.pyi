@@ -664,6 +664,7 @@ _warn: Any
 _warn_later: Any
 _warn_once: Any
 _instruction_above: Any
+_set_opaque: Any
 _set_warn_always: Any
 _warns_always: Any
 _push_forward: Any

@@ -221,7 +221,8 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   session.onGivenUp = [&](const char* why) {
     const WithGil gil;  // a backward pass works without it
     // An operation that fails has an error of its own.
-    if (f.fullGraph && *why != '\0' && std::string_view(why) != lazy::Session::kFails) {
+    const bool opaque = !dry && insideOpaque();
+    if (f.fullGraph && !opaque && *why != '\0' && std::string_view(why) != lazy::Session::kFails) {
       std::string line = userLineOutside();
       fail<DataReadError>(line.empty() ? "" : line + ": ", why,
                           " inside a function that was compiled with fullgraph=True; what it does must not depend on "
@@ -315,7 +316,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   f.reason = observer.reason();
   f.learnt = observer.madeState();
   log(f, f.reason.empty() ? "calls run the plan" : "the body runs on every call: " + f.reason);
-  if (made == nullptr && f.fullGraph && !session.restartStorage() && !f.learnt)
+  if (made == nullptr && f.fullGraph && !session.restartStorage() && !f.learnt && !(observer.refusedInOpaque() && !dry))
     fail("compile: with fullgraph=True calls must not need the body of ", definitionOf(f.callable.get()),
          ", but: ", f.reason);
   return result;

@@ -117,7 +117,20 @@ PyObject* instructionAbove(PyObject*, PyObject* depth) {
     return PyLong_FromLong(static_cast<unsigned char>(PyBytes_AS_STRING(text.get())[i]));
   });
 }
+// The code of the function that calls what programs register as custom operations; set once.
+PyCodeObject* opaqueCode = nullptr;
+
+PyObject* setOpaque(PyObject*, PyObject* function) {
+  return guarded([&]() -> PyObject* {
+    if (!PyFunction_Check(function)) fail<TypeError>("_set_opaque: expected a function");
+    PyObject* code = Py_NewRef(PyFunction_GET_CODE(function));
+    Py_XSETREF(opaqueCode, reinterpret_cast<PyCodeObject*>(code));
+    Py_RETURN_NONE;
+  });
+}
 PyMethodDef functions[] = {
+    {"_set_opaque", setOpaque, METH_O,
+     "(function): what runs inside of calls of this Python function is not looked into by whole traces."},
     {"_instruction_above", instructionAbove, METH_O,
      "(depth): the number of the instruction at which the caller's caller that far up stands, or -1."},
     {nullptr, nullptr, 0, nullptr},
@@ -162,6 +175,17 @@ std::string userLineOutside() {
     frame = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
   }
   return userLine();
+}
+
+bool insideOpaque() {
+  PyRef frame(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));
+  while (frame) {
+    auto* f = reinterpret_cast<PyFrameObject*>(frame.get());
+    const PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
+    if (code.get() == reinterpret_cast<PyObject*>(opaqueCode)) return true;
+    frame = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
+  }
+  return false;
 }
 
 void initErrors(PyObject* module) {

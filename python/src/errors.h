@@ -120,6 +120,8 @@ int guardedInt(F&& body) noexcept {
 std::string userLine();
 /// The same, of the innermost frame outside the package's own files.
 std::string userLineOutside();
+/// Is a function under way that `_C._set_opaque` was told of, which does what nobody outside looks at?
+bool insideOpaque();
 
 /// Adds OutOfMemoryError and DataReadError to the module.
 void initErrors(PyObject* module);

@@ -96,6 +96,7 @@ void Observer::refuse(const std::string& why) {
 void Observer::refuseFor(const std::string& reason) {
   if (refused_) return;
   refused_ = true;
+  refusedInOpaque_ = running_ && insideOpaque();
   collector_.end();
   reason_ = reason;
   revealNumbers();

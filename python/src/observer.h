@@ -77,6 +77,8 @@ class Observer {
   /// The first thing that could not be proved, or nothing.
   [[nodiscard]] const std::string& reason() const { return reason_; }
   [[nodiscard]] bool proved() const { return !refused_; }
+  /// Was it inside a custom operation that something could not be proved?
+  [[nodiscard]] bool refusedInOpaque() const { return refusedInOpaque_; }
   void refuse(const std::string& why);
   /// The body makes state that later calls find: this call is not one to keep, which says nothing of those.
   void makesState() {
@@ -367,6 +369,7 @@ class Observer {
   std::uint64_t firstSequence_ = 0;  // the history of what the body computes comes after it
   bool refused_ = false;
   bool madeState_ = false;
+  bool refusedInOpaque_ = false;
   Gives gives_ = Gives::NothingNew;
   std::unordered_set<PyObject*> makers_;
   std::unordered_set<PyObject*> fresh_;

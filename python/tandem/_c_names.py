@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import enum
 from typing import Any
 
@@ -16,6 +17,18 @@ DispatchKey = enum.Enum(
     "CompositeExplicitAutograd CompositeImplicitAutograd",
     module="tandem._C",
 )
+
+
+class BelowAutograd:
+    """A block in which operations do without their functions for "Autograd"."""
+
+    depth: contextvars.ContextVar[int] = contextvars.ContextVar("below_autograd", default=0)
+
+    def __enter__(self) -> None:
+        self.depth.set(self.depth.get() + 1)
+
+    def __exit__(self, *error: Any) -> None:
+        self.depth.set(self.depth.get() - 1)
 
 
 class DispatchKeySet(frozenset[Any]):
@@ -48,6 +61,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 NAMES = {
     "DispatchKey": DispatchKey,
     "DispatchKeySet": DispatchKeySet,
+    "_AutoDispatchBelowAutograd": BelowAutograd,
     "_ExcludeDispatchKeyGuard": lacking_class("_C._ExcludeDispatchKeyGuard"),
     "_TensorMeta": type(_C.Tensor),
     "_are_functorch_transforms_active": _are_functorch_transforms_active,

@@ -154,7 +154,8 @@ def compile(  # noqa: A001
 
     Args:
         model: what to compile; without it, a decorator that does.
-        fullgraph: where calls would need the body, raise an error that names the line and why.
+        fullgraph: where calls would need the body, raise an error that names the line and why. What happens inside
+            operations of `tandem.library` is no error; where it needs the body, that runs on every call.
         disable: return `model` itself.
         dynamic, backend, mode, options, name, recompile_limit, isolate_recompiles, shapes_spec: accepted for PyTorch's
             sake; they change nothing.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tandem import _C
+from tandem._c_names import BelowAutograd
 from tandem._schemas import Schema
 from tandem.autograd.function import Function, _innermost_axis, _mapped
 
@@ -52,6 +53,9 @@ class CustomOpDef:
         self._own_results = False  # must results have memory of their own?
         self._composite = False  # is its derivative that of the operations that it is made of?
         self._overloads: dict[str, CustomOpDef] = {}
+        self._defined = True  # or is it only what overloads are found by?
+        self._above: dict[str, Callable[..., Any]] = {}  # what runs first: for a device, or for all ("")
+        self.tags: list[Any] = []
         self._call = _differentiable(self)
         self.__name__ = name.rpartition("::")[2]
 
@@ -160,6 +164,11 @@ class CustomOpDef:
             args, kwargs = self._bound(args, kwargs)
             if self._tensors:
                 self._check_tensors(args)
+        if self._above and not BelowAutograd.depth.get():
+            tensors = [*_tensors_of(args), *_tensors_of(tuple(kwargs.values()))]
+            above = self._above.get(tensors[0].device.type if tensors else "", self._above.get(""))
+            if above is not None:
+                return above(*args, **kwargs)
         if self._composite and self._backward is None or not _C.is_grad_enabled():
             return self._run(args, kwargs)
         lists = _Lists(args)
@@ -371,3 +380,7 @@ def _differentiable(op: CustomOpDef) -> type[Function]:
             return lists.flat(result) if lists.any else result
 
     return Call
+
+
+# Whole traces have no say in what a program registers.
+_C._set_opaque(CustomOpDef._run)

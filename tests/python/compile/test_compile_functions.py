@@ -263,6 +263,31 @@ def test_steps_through_custom_operations(arguments):
     assert_eagers(lambda: step_through(lambda x, w: x * scaled_by(w, *args, **kwargs)), True)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: tandem.from_numpy(x.detach().numpy() + 1),
+        lambda x: x + 1 if x.sum() < 100 else x - 1,
+        lambda x: [print(end=""), x + 1][1],
+    ],
+)
+def test_whole_traces_do_not_look_into_custom_operations(function):
+    said = tandem.library.custom_op("tests::opaque", function, mutates_args=(), schema="(Tensor x) -> Tensor")
+    said.register_autograd(lambda ctx, g: g * 3)
+
+    @tandem.compile(fullgraph=True)
+    def whole(x):
+        return said(x * 2) * 2
+
+    for size in (3, 3, 3, 4):
+        x = tandem.arange(float(size)).requires_grad_()
+        y = whole(x)
+        y.sum().backward()
+        assert y.tolist() == (4 * x.detach() + 2).tolist() and x.grad.tolist() == [12] * size
+    with pytest.raises(RuntimeError, match="fullgraph"):
+        tandem.compile(function, fullgraph=True)(tandem.ones(1))
+
+
 def test_arguments_of_custom_operations():
     for args, kwargs in (((), {}), ((1, 2, 3), {}), ((1,), {"x": 2}), ((1,), {"other": 2})):
         with pytest.raises(RuntimeError, match="tests::scaled"):

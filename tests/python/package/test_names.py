@@ -268,7 +268,7 @@ def test_custom_operations():
     with pytest.raises(AttributeError, match="there is no operation tests::absent"):
         tandem.ops.tests.absent  # noqa: B018
     with pytest.raises(ValueError, match="'namespace::name', got 'scaled'"):
-        tandem.library.custom_op("scaled", lambda x: x, mutates_args=())
+        tandem.library.custom_op("scaled", lambda x: x, mutates_args=(), schema="(Tensor x) -> Tensor")
     library = tandem.library.Library("tests_library", "DEF")
     library.define("twice(Tensor x) -> Tensor")
     with pytest.raises(NotImplementedError, match="tests_library::twice does not have a kernel registered"):

@@ -8,7 +8,7 @@ import tandem
 
 
 def _twice(name, function, fake=tandem.empty_like, backward=lambda ctx, g: g * 2):
-    op = tandem.library.custom_op(f"tests::{name}", function, mutates_args=())
+    op = tandem.library.custom_op(f"tests::{name}", function, mutates_args=(), schema="(Tensor x) -> Tensor")
     if fake is not None:
         op.register_fake(fake)
     op.register_autograd(backward)
@@ -50,7 +50,8 @@ def test_operations_are_checked(made, test, words):
 
 
 def test_operations_may_change_what_they_say():
-    op = tandem.library.custom_op("tests::adds", lambda x, y: x.add_(y).clone(), mutates_args=("x",))
+    says = "(Tensor(a!) x, Tensor y) -> Tensor"
+    op = tandem.library.custom_op("tests::adds", lambda x, y: x.add_(y).clone(), mutates_args=("x",), schema=says)
     assert tandem.library.opcheck(op, (tandem.ones(2),), {"y": tandem.ones(2)}, test_utils="test_schema")
     with pytest.raises(ValueError, match="there is no test"):
         tandem.library.opcheck(op, (), test_utils="test_nothing")
@@ -178,7 +179,7 @@ def test_writes_that_nothing_sees_are_counted():
 def test_results_have_memory_of_their_own():
     for i, returned in enumerate((lambda x: x, lambda x: x.view(-1), lambda x: (x + 1,) * 2)):
         with pytest.raises(RuntimeError, match="may not alias"):
-            tandem.library.custom_op(f"tests::aliases{i}", returned, mutates_args=())(tandem.ones(2))
+            _twice(f"aliases{i}", returned)(tandem.ones(2))
 
 
 def test_each_device_has_its_function():
@@ -228,8 +229,9 @@ def test_schemas():
             infer(wrong, mutates_args=())
     with pytest.raises(ValueError, match="mutates"):
         tandem.library.custom_op("tests::unsaid", lambda x: None, mutates_args=(), schema="(Tensor(a!) x) -> ()")
-    with pytest.raises(ValueError, match="not found"):
-        tandem.library.custom_op("tests::unsaid", lambda x: None, mutates_args=("y",))
+    for unsaid in (lambda x: x.clone(), lambda: None):
+        with pytest.raises(ValueError, match="infer_schema"):
+            tandem.library.custom_op("tests::unsaid", unsaid, mutates_args=())
 
     def hidden(x: tandem.Tensor, *, y: tandem.Tensor) -> tandem.Tensor: ...
 
@@ -270,3 +272,82 @@ def test_composite_functions_have_the_derivative_of_what_they_call():
     for arguments in ((x,), (x, y, y), (x, 3)):
         with pytest.raises(RuntimeError, match="tests_composite::product"):
             tandem.ops.tests_composite.product(*arguments)
+
+
+def test_operations_are_defined_once():
+    tandem.library.define("tests::once", "(Tensor x) -> Tensor")
+    for again in (
+        lambda: tandem.library.define("tests::once", "(Tensor x) -> Tensor"),
+        lambda: tandem.library.Library("tests", "FRAGMENT").define("once(Tensor x) -> Tensor"),
+        lambda: tandem.library.custom_op("tests::once", abs, mutates_args=(), schema="(Tensor x) -> Tensor"),
+    ):
+        with pytest.raises(RuntimeError, match="multiple times"):
+            again()
+    for k in (2, 3):  # one of `custom_op` takes the place of another
+
+        @tandem.library.custom_op("tests::replaced", mutates_args=(), tags=tandem.Tag.pointwise)
+        def replaced(x: tandem.Tensor, k: int = k) -> tandem.Tensor:
+            return x * k
+
+    assert tandem.ops.tests.replaced(tandem.ones(1)).item() == 3 and replaced.tags == [tandem.Tag.pointwise]
+    with pytest.raises(RuntimeError, match="multiple times"):
+        tandem.library.define("tests::replaced", "(Tensor x) -> Tensor")
+    for wrong, error in (
+        (lambda: tandem.library.define("tests::wrong", "Tensor x -> Tensor"), ValueError),
+        (lambda: tandem.library.define("tests::wrong", 3), TypeError),
+        (lambda: tandem.library.register_fake("tests::absent", abs), RuntimeError),
+        (lambda: tandem.library.impl("tests::once", "no_device", abs), RuntimeError),
+    ):
+        with pytest.raises(error):
+            wrong()
+
+
+def test_operations_go_with_their_library():
+    whole, ops = tandem.library.Library("tests_gone", "DEF"), tandem.ops.tests_gone
+    with pytest.raises(RuntimeError, match="Only a single"):
+        tandem.library.Library("tests_gone", "DEF")
+    part = tandem.library.Library("tests_gone", "IMPL")
+    part.impl("twice", lambda x: x * 2, "CPU")  # before there is one
+    assert not hasattr(ops, "twice")
+    whole.define("twice(Tensor x) -> Tensor")
+    tandem.library.define("tests_gone::thrice", "(Tensor x) -> Tensor", lib=whole)
+    assert ops.twice(tandem.ones(1)).item() == 2 and hasattr(ops, "thrice")
+    for wrong, error in (
+        (lambda: part.define("more(Tensor x) -> Tensor"), RuntimeError),
+        (lambda: whole.define("others::more(Tensor x) -> Tensor"), RuntimeError),
+        (lambda: whole.define("more(Tensor x) -> Tensor", "NO_WORD"), RuntimeError),
+        (lambda: whole.impl("twice", 3, "CPU"), TypeError),
+        (lambda: whole.impl("twice", abs, "NoKey"), RuntimeError),
+        (lambda: tandem.library.Library("prim", "FRAGMENT"), ValueError),
+    ):
+        with pytest.raises(error):
+            wrong()
+    part = None
+    with pytest.raises(NotImplementedError, match="kernel"):
+        ops.twice(tandem.ones(1))
+    whole = None
+    assert not hasattr(ops, "twice") and not hasattr(ops, "thrice")
+    tandem.library.Library("tests_gone", "DEF")
+
+
+def test_functions_above_autograd():
+    library = tandem.library.Library("tests_above", "FRAGMENT")
+    library.define("exp(Tensor x) -> Tensor")
+    library.impl("exp", lambda x: x.exp(), "CPU")
+
+    class Twice(tandem.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            with tandem._C._AutoDispatchBelowAutograd():
+                y = tandem.ops.tests_above.exp(x)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+    library.impl("exp", Twice.apply, "Autograd")
+    x = tandem.zeros(2, requires_grad=True)
+    tandem.ops.tests_above.exp(x).sum().backward()
+    assert x.grad.tolist() == [2, 2]
