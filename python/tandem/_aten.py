@@ -53,6 +53,9 @@ class Overload:
             f"<OpOverload(op='aten.{self.__name__.partition('.')[0]}', overload='{self.__name__.partition('.')[2]}')>"
         )
 
+    def __str__(self) -> str:
+        return f"aten.{self.__name__}"
+
     def name(self) -> str:
         """The name with its namespace.
 
