@@ -11,7 +11,11 @@ import traceback
 from collections.abc import Callable
 from multiprocessing import *  # noqa: F403
 from multiprocessing import connection as _connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
+
+from tandem._C import Tensor
+from tandem.nn import Parameter
 
 __all__ = [
     *_python.__all__,
@@ -22,6 +26,21 @@ __all__ = [
     "set_sharing_strategy",
     "spawn",
 ]
+
+
+def _sent(tensor: Tensor) -> Any:
+    """What another process makes the tensor of; RuntimeError for one that is computed from others."""
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support "
+            "crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor before "
+            "serializing (e.g., putting it on the queue)."
+        )
+    return tensor.__reduce_ex__(4)
+
+
+for _cls in (Tensor, Parameter):
+    ForkingPickler.register(_cls, _sent)
 
 _GRACE = 5.0  # seconds for processes to end by themselves once they are asked to
 

@@ -38,6 +38,11 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
+    if (asked := _like_tensors(tensors)) is not None:
+        options: dict[str, Any] = {"retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
+        options |= {"grad_tensors": grad_tensors, "grad_variables": grad_variables}
+        _C._handle_torch_function(backward, "backward", asked, (tensors,), options)
+        return
     _C._backward(tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs)
 
 
@@ -74,5 +79,21 @@ def grad(
     >>> first.item(), second.item()
     (27.0, 18.0)
     """
+    if (asked := _like_tensors(outputs, inputs)) is not None:
+        named = {"grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph}
+        named |= {"only_inputs": only_inputs, "allow_unused": allow_unused, "is_grads_batched": is_grads_batched}
+        args = tuple(tuple(x) if isinstance(x, list | tuple) else (x,) for x in (outputs, inputs))
+        named |= {"materialize_grads": materialize_grads}
+        result: tuple[Tensor, ...] = _C._handle_torch_function(grad, "grad", asked, args, named)
+        return result
     options: tuple[Any, ...] = (grad_outputs, retain_graph, create_graph, only_inputs, allow_unused)
     return _C._grad(outputs, inputs, *options, is_grads_batched, materialize_grads)
+
+
+def _like_tensors(*given: Any) -> tuple[Any, ...] | None:
+    """All that is differentiated, if there are objects among it that are no tensors and say what operations do."""
+    if all(isinstance(x, Tensor) for x in given):
+        return None
+    flat = [x for one in given for x in (one if isinstance(one, list | tuple) else (one,))]
+    others = tuple(x for x in flat if not isinstance(x, Tensor))
+    return tuple(flat) if others and _C._has_torch_function(others) else None

@@ -61,7 +61,14 @@ def common_shape(*shapes: Sequence[int]) -> Size:
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     """Tensors and numbers as tensors of one shape; numbers take dtype and device of the first tensor."""
-    if not all(isinstance(v, (Tensor, int, float)) for v in values):
+    others = tuple(v for v in values if not isinstance(v, (Tensor, int, float)))
+    if others and all(_C._has_torch_function((v,)) for v in others):
+        given = tuple(tandem.tensor(v) if isinstance(v, (int, float)) else v for v in values)
+        asked: tuple[Tensor, ...] = _C._handle_torch_function(
+            tandem.broadcast_tensors, "broadcast_tensors", given, given, {}
+        )
+        return asked
+    if others:
         raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing ...")
     first = next((v for v in values if isinstance(v, Tensor)), None)
     dtype = tandem.get_default_dtype() if first is None else first.dtype

@@ -191,3 +191,8 @@ def test_loaders_in_recordings(mode):
         with tandem.lazy():
             result = total()
         assert result.tolist() == total().tolist()
+
+
+def test_more_workers_than_cores_are_warned_of():
+    with pytest.warns(UserWarning, match="will create 1000 worker processes"):
+        data.DataLoader(tandem.arange(3), num_workers=1000)

@@ -325,3 +325,11 @@ def test_programs_that_seed_nothing_draw_other_numbers(tmp_path):
     assert one[:2] != two[:2] and one[3] != two[3]
     made = "import tandem; print(tandem.Generator().initial_seed())"  # those of programs start alike
     assert [start(tmp_path, made).communicate()[0] for _ in range(2)] == ["67280421310721\n"] * 2
+
+
+def test_what_is_computed_from_others_is_not_sent():
+    x = tandem.ones(1, requires_grad=True)
+    dumps = tandem.multiprocessing.ForkingPickler.dumps
+    assert len(dumps(x)) > 0 and len(dumps((x * 2).detach())) > 0
+    with pytest.raises(RuntimeError, match="non-leaf"):
+        dumps(x * 2)

@@ -493,3 +493,19 @@ def test_unequal_is_the_method_ne():
 
     assert (tandem.ones(2).as_subclass(Notes) != 1).tolist() == [False, False]
     assert seen[0] == tandem.Tensor.ne
+
+
+def test_derivatives_ask_what_is_no_tensor():
+    class Named:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__, args
+
+    a, x = Named(), tandem.ones(1, requires_grad=True)
+    assert tandem.autograd.grad(a, [x]) == ("grad", ((a,), (x,)))
+    assert tandem.distributions.utils.broadcast_all(a, x) == ("broadcast_tensors", (a, x))
+    tandem.autograd.backward([a])
+    with pytest.raises(TypeError):
+        tandem.autograd.grad(object(), x)
+    with pytest.raises(ValueError, match="Number"):
+        tandem.distributions.utils.broadcast_all(a, "x")

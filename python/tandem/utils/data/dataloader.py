@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
@@ -246,6 +247,15 @@ def _check_workers(
         raise ValueError("prefetch_factor option should be non-negative")
     if num_workers == 0 and persistent:
         raise ValueError("persistent_workers option needs num_workers > 0")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if cores is not None and num_workers > cores:
+        warnings.warn(
+            f"This DataLoader will create {num_workers} worker processes in total. Our suggested max number of worker "
+            f"in current system is {cores}, which is smaller than what this DataLoader is going to create. Please be "
+            "aware that excessive worker creation might get DataLoader running slow or even freeze, lower the worker "
+            "number to avoid potential slowness/freeze if necessary.",
+            stacklevel=3,
+        )
     if context is None:
         return
     if num_workers == 0:
