@@ -160,6 +160,11 @@ class CustomOpDef:
         return self._call_bound(args, kwargs)
 
     def _call_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        asked = (*args, *kwargs.values()) if kwargs else args
+        if any(isinstance(x, list | tuple) for x in asked):
+            asked = tuple([y for x in asked for y in (x if isinstance(x, list | tuple) else (x,))])
+        if _C._has_torch_function(asked):
+            return _C._handle_torch_function(self, self.__name__, asked, args, kwargs)
         if self._signature is not None:
             args, kwargs = self._bound(args, kwargs)
             if self._tensors:

@@ -243,7 +243,9 @@ class FlopCounterMode(TorchFunctionMode):
             with _Again(self):  # what it computes once more is counted
                 return tandem.autograd.backward(args[0], *args[1:], **kwargs)
         out = func(*args, **kwargs)
-        packet = getattr(tandem.ops.aten, name, None) if self._formulas or flop_registry else None
+        packet = func if isinstance(func, CustomOpDef) else None
+        if packet is None and (self._formulas or flop_registry):
+            packet = getattr(tandem.ops.aten, name, None)
         formula = self._formulas.get(packet, flop_registry.get(packet)) if packet is not None else None
         if formula is not None:
             self._add(tuple(self._tracker.parents), packet, formula(*args, **kwargs, out_val=out))

@@ -351,3 +351,29 @@ def test_functions_above_autograd():
     x = tandem.zeros(2, requires_grad=True)
     tandem.ops.tests_above.exp(x).sum().backward()
     assert x.grad.tolist() == [2, 2]
+
+
+def test_classes_and_modes_are_asked_about_operations():
+    @tandem.library.custom_op("tests::asked", mutates_args=())
+    def asked(xs: list[tandem.Tensor], *, n: int = 1) -> tandem.Tensor:
+        return xs[0] + n
+
+    class Named:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func, types, kwargs
+
+    assert tandem.ops.tests.asked([tandem.ones(1), Named()], n=2) == (asked, (Named,), {"n": 2})
+
+    class Seen(tandem.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    class Kept(tandem.Tensor):
+        pass
+
+    seen, x = [], tandem.ones(1)
+    with Seen():
+        y = asked([x])
+    assert seen == [asked] and y.item() == 2 and type(asked([x.as_subclass(Kept)])) is Kept
