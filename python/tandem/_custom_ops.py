@@ -56,6 +56,7 @@ class CustomOpDef:
         self._defined = True  # or is it only what overloads are found by?
         self._above: dict[str, Callable[..., Any]] = {}  # what runs first: for a device, or for all ("")
         self.tags: list[Any] = []
+        self._autocast: dict[str, Any] = {}  # dtypes, by device
         self._call = _differentiable(self)
         self.__name__ = name.rpartition("::")[2]
 
@@ -145,6 +146,18 @@ class CustomOpDef:
 
         return register if func is None else register(func)
 
+    def register_autocast(self, device_type: str, cast_inputs: Any, /) -> None:
+        """In a block of `autocast` for a device, floating arguments on it (not of float64) are converted to this dtype,
+        and the operation runs without autocast. ValueError for a device that has none."""
+        import tandem
+
+        if not isinstance(device_type, str):
+            raise TypeError(f"register_autocast: expected a str as device_type, not {type(device_type).__name__}")
+        _C.device(device_type)
+        if not tandem.amp.is_autocast_available(device_type):
+            raise ValueError(f"Device type '{device_type}' does not support autocast.")
+        self._autocast[device_type] = cast_inputs
+
     def register_autograd(
         self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
     ) -> None:
@@ -174,6 +187,11 @@ class CustomOpDef:
             above = self._above.get(tensors[0].device.type if tensors else "", self._above.get(""))
             if above is not None:
                 return above(*args, **kwargs)
+        if self._autocast:
+            on_cpu, _, _, on_gpu, _ = _C._autocast_get()
+            for device in self._autocast:
+                if on_cpu if device == "cpu" else on_gpu:
+                    return self._converted(device, args, kwargs)
         if self._composite and self._backward is None or not _C.is_grad_enabled():
             return self._run(args, kwargs)
         lists = _Lists(args)
@@ -187,6 +205,19 @@ class CustomOpDef:
                 return self._run(args, kwargs)
         result = self._call.apply(*flat, _lists=lists, **kwargs)
         return list(result) if lists.gave_list else result
+
+    def _converted(self, device: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The results for arguments in the dtype of `register_autocast`, without autocast."""
+        import tandem
+        from tandem.utils._pytree import tree_map
+
+        def converted(x: Any) -> Any:
+            fits = isinstance(x, _C.Tensor) and x.device.type == device and x.is_floating_point()
+            return x.to(self._autocast[device]) if fits and x.dtype is not _C.float64 else x
+
+        args, kwargs = tree_map(converted, (args, kwargs))
+        with tandem.amp.autocast(device, enabled=False):
+            return self._call_bound(args, kwargs)
 
     def _check_tensors(self, args: tuple[Any, ...]) -> None:
         """RuntimeError for what is no tensor where one is expected."""

@@ -21,6 +21,7 @@ __all__ = [
     "impl_abstract",
     "infer_schema",
     "opcheck",
+    "register_autocast",
     "register_autograd",
     "register_fake",
     "register_kernel",
@@ -313,6 +314,20 @@ def register_autograd(
     >>> tandem.library.register_autograd("docs::minus", lambda ctx, g: -g)
     """
     _found(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
+    """Have an operation run in a dtype where `autocast` is on for a device; see `CustomOpDef.register_autocast`.
+
+    >>> import tandem
+    >>> tandem.library.define("docs::thirds", "(Tensor x) -> Tensor")
+    >>> tandem.library.impl("docs::thirds", "cpu", lambda x: x / 3)
+    >>> tandem.library.register_autocast("docs::thirds", "cpu", tandem.bfloat16)
+    >>> with tandem.autocast("cpu"):
+    ...     tandem.ops.docs.thirds(tandem.ones(1))
+    tensor([0.3340], dtype=tandem.bfloat16)
+    """
+    _found(op).register_autocast(device_type, cast_inputs)
 
 
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:

@@ -377,3 +377,24 @@ def test_classes_and_modes_are_asked_about_operations():
     with Seen():
         y = asked([x])
     assert seen == [asked] and y.item() == 2 and type(asked([x.as_subclass(Kept)])) is Kept
+
+
+def test_operations_under_autocast():
+    seen = []
+
+    @tandem.library.custom_op("tests::cast", mutates_args=())
+    def cast(x: tandem.Tensor, others: list[tandem.Tensor]) -> tandem.Tensor:
+        seen.append((x.dtype, *[other.dtype for other in others], tandem.is_autocast_enabled("cpu")))
+        return x * 2
+
+    cast.register_autograd(lambda ctx, g: (g * 2, None))
+    cast.register_autocast("cpu", tandem.bfloat16)
+    x = tandem.ones(1, requires_grad=True)
+    with tandem.autocast("cpu", dtype=tandem.float16):
+        y = cast(x, [tandem.ones(1), tandem.arange(2), tandem.ones(1, dtype=tandem.float64)])
+    y.sum().backward()
+    assert seen == [(tandem.bfloat16, tandem.bfloat16, tandem.int64, tandem.float64, False)]
+    assert x.grad.dtype is tandem.float32 and x.grad.item() == 2
+    assert cast(x, []).dtype is tandem.float32
+    with pytest.raises(TypeError):
+        cast.register_autocast(3, tandem.bfloat16)
