@@ -363,7 +363,8 @@ def new_group(
     device_id: Any = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """A group of some of the processes. All processes call this, those that are not in the group too.
+    """A group of some of the processes. All processes call this, those that are not in the group too, unless
+    `use_local_synchronization`.
 
     Args:
         ranks: the ranks of its members; of all processes if None. A member's rank in the group is its place among
@@ -371,10 +372,11 @@ def new_group(
         timeout: as of `init_process_group`; that of the group of all processes if None.
         backend: as of `init_process_group`; those of the group of all processes if None.
         device_id: as of `init_process_group`.
+        use_local_synchronization: the members alone call this.
         pg_options, group_desc: taken, without effect.
 
-    Returns the group, or `GroupMember.NON_GROUP_MEMBER` in a process that is not in it. ValueError for ranks that are
-    given twice or that there are not.
+    Returns the group, or `GroupMember.NON_GROUP_MEMBER` in a process that is not in it, None if the members alone
+    call. ValueError for ranks that are given twice or that there are not.
 
     >>> import tandem
     >>> dist = tandem.distributed
@@ -390,9 +392,15 @@ def new_group(
     backends = _backends_named(backend) if backend else world.backends
     index = _index_named(device_id, backends)
     limit = world.timeout if timeout is None else _check_timeout(timeout)
-    if use_local_synchronization:
-        raise NotImplementedError("new_group: use_local_synchronization is not part of Tandem: all processes call it")
     assert _World.store is not None
+    if use_local_synchronization:
+        if world.rank() not in members:
+            return None
+        # All members have made as many groups of just them.
+        name = f"group of {members}"
+        _World.copies[name] = number = _World.copies.get(name, 0) + 1
+        place = members.index(world.rank())
+        return _connected(f"{name}/{number}", backends, _World.store, members, place, limit, index)
     world.run("new_group", f"new_group of {members}", lambda tag: None, False)
     made: Any = GroupMember.NON_GROUP_MEMBER
     if world.rank() in members:

@@ -239,6 +239,28 @@ def test_autograd_and_recordings_see_what_was_written():
     )
 
 
+def test_groups_that_their_members_make():
+    run(
+        """
+        ours, theirs = ([0, 2], [1, 3]) if rank % 2 == 0 else ([3, 1], [0, 2])
+        assert dist.new_group(theirs, use_local_synchronization=True) is None
+        for _ in range(2):
+            group = dist.new_group(ours, use_local_synchronization=True)
+            assert dist.get_process_group_ranks(group) == sorted(ours)
+            x = tandem.tensor([float(rank)])
+            dist.all_reduce(x, group=group)
+            assert x.item() == sum(ours)
+        if rank == 0:
+            alone = dist.new_group([0], use_local_synchronization=True)
+        x = tandem.ones(1)
+        dist.all_reduce(x, group=dist.new_group())
+        assert x.item() == 4
+        dist.destroy_process_group()
+        """,
+        4,
+    )
+
+
 def test_groups():
     run(
         """
