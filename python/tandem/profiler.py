@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tandem import _C, _itt
@@ -210,6 +210,25 @@ def tensorboard_trace_handler(
     return write
 
 
+def _watch_steps(trace: _Trace) -> Sequence[Any]:
+    """Has steps of optimizers be events, each of one; what ends that."""
+    from tandem.optim import optimizer as optimizers
+
+    thread, begun = threading.get_native_id(), []
+
+    def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if threading.get_native_id() == thread:
+            name = type(optimizer).__name__
+            begun.append(trace.begin(f"Optimizer.step#{name}.step", user=True))
+
+    def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if threading.get_native_id() == thread and begun:
+            trace.end(begun.pop())
+
+    first = optimizers.register_optimizer_step_pre_hook(before)
+    return first, optimizers.register_optimizer_step_post_hook(after)
+
+
 _RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
@@ -267,6 +286,7 @@ class profile:  # noqa: N801
         self._mode: _Mode | None = None
         self._last: EventList | None = None
         self._step: record_function | None = None
+        self._handles: Sequence[Any] = ()
 
     def __enter__(self) -> profile:
         self.start()
@@ -315,6 +335,8 @@ class profile:  # noqa: N801
             if action in (ProfilerAction.NONE, ProfilerAction.WARMUP) and self.current_action is ProfilerAction.RECORD:
                 warnings.warn(f"Incorrect schedule: RECORD followed by {action.name}", stacklevel=3)
             trace = self._mode.trace
+            for handle in self._handles:
+                handle.remove()
             self._mode.__exit__()
             self._mode = None
             trace.finish()
@@ -326,6 +348,7 @@ class profile:  # noqa: N801
         if self._mode is None and action in _RECORDS:
             self._mode = _Mode(_Trace(self.record_shapes, self.with_stack))
             _running.set((*_running.get(), self._mode.trace))
+            self._handles = _watch_steps(self._mode.trace)
             self._mode.__enter__()
 
     def events(self) -> EventList:

@@ -66,6 +66,16 @@ def test_schedules(plan, calls):
     assert seen == calls
 
 
+def test_steps_of_optimizers_are_events():
+    w = nn.Parameter(tandem.ones(2))
+    optimizer = tandem.optim.SGD([w], lr=0.1)
+    w.grad = tandem.ones(2)
+    with profile() as prof:
+        optimizer.step()
+    optimizer.step()
+    assert [e.key for e in prof.events() if e.is_user_annotation] == ["Optimizer.step#SGD.step"]
+
+
 def test_events_of_all_rounds():
     for kept in (False, True):
         with profile(schedule=schedule(wait=0, warmup=1, active=2, repeat=2), acc_events=kept) as prof:
