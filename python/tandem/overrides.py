@@ -245,6 +245,11 @@ class TorchFunctionMode:
         raise NotImplementedError(f"{type(self).__name__} defines no __torch_function__")
 
     def __enter__(self) -> Any:
+        if getattr(self.__torch_function__, "__self__", self) is type(self):
+            raise RuntimeError(
+                "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain "
+                "method"
+            )
         _C._push_mode(self)
         return self
 

@@ -509,3 +509,13 @@ def test_derivatives_ask_what_is_no_tensor():
         tandem.autograd.grad(object(), x)
     with pytest.raises(ValueError, match="Number"):
         tandem.distributions.utils.broadcast_all(a, "x")
+
+
+def test_modes_are_asked_by_plain_methods():
+    class Wrong(tandem.overrides.TorchFunctionMode):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func(*args)
+
+    with pytest.raises(RuntimeError, match="classmethod is not supported"), Wrong():
+        tandem.ones(1)
