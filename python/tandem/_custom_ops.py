@@ -174,8 +174,10 @@ class CustomOpDef:
 
     def _call_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         asked = (*args, *kwargs.values()) if kwargs else args
-        if any(isinstance(x, list | tuple) for x in asked):
-            asked = tuple([y for x in asked for y in (x if isinstance(x, list | tuple) else (x,))])
+        for given in asked:
+            if isinstance(given, (list, tuple)):
+                asked = tuple([y for x in asked for y in (x if isinstance(x, list | tuple) else (x,))])
+                break
         if _C._has_torch_function(asked):
             return _C._handle_torch_function(self, self.__name__, asked, args, kwargs)
         if self._signature is not None:

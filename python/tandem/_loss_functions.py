@@ -104,7 +104,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: boo
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
-    """`nn.functional.margin_ranking_loss`, the reduction as a number: 0 none, 1 mean, 2 sum.
+    """`nn.functional.margin_ranking_loss` of what broadcasts, the reduction as a number: 0 none, 1 mean, 2 sum.
 
     >>> import tandem
     >>> a, b = tandem.tensor([1.0, 2.0]), tandem.tensor([3.0, 0.0])
@@ -112,6 +112,8 @@ def margin_ranking_loss(
     tensor([2.5000, 0.0000])
     """
     how = _word("margin_ranking_loss", reduction)
+    if not input1.dim() == input2.dim() == target.dim():
+        input1, input2, target = _C.broadcast_tensors(input1, input2, target)
     return _nn.margin_ranking_loss(input1, input2, target, margin, reduction=how)
 
 

@@ -321,3 +321,11 @@ def test_modes(mode):
 
     for a, b in zip(f(x, table), run_in(mode, f, x, table)):
         assert a.equal(b)
+
+
+def test_ranks_of_what_broadcasts():
+    a, b, signs = tandem.rand(2, 3), tandem.rand(3), tandem.tensor([1.0, -1.0, 1.0])
+    loss = tandem.margin_ranking_loss(a, b, signs, 0.5)
+    assert loss.equal(F.margin_ranking_loss(a, b.expand(2, 3), signs.expand(2, 3), 0.5, reduction="none"))
+    with pytest.raises(RuntimeError):
+        F.margin_ranking_loss(a, b, signs)
