@@ -196,3 +196,13 @@ def test_loaders_in_recordings(mode):
 def test_more_workers_than_cores_are_warned_of():
     with pytest.warns(UserWarning, match="will create 1000 worker processes"):
         data.DataLoader(tandem.arange(3), num_workers=1000)
+
+
+def test_workers_that_ended_between_two_passes_are_named():
+    before = set(multiprocessing.active_children())
+    loader = data.DataLoader(tandem.arange(4), num_workers=1, persistent_workers=True)
+    assert len(list(loader)) == 4
+    (worker,) = set(multiprocessing.active_children()) - before
+    worker.kill()
+    with pytest.raises(RuntimeError, match=f"{worker.pid}.* exited unexpectedly"):
+        list(loader)

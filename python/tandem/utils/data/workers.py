@@ -254,8 +254,8 @@ class Workers:
     def begin(self, tasks: Iterator[Any], resume: bool = False) -> None:
         """A pass over `tasks`. `resume`: the workers had one before."""
         if resume:
-            for pipe in self._pipes:
-                pipe.send((_RESUMED, None))
+            for worker in range(len(self._pipes)):
+                self._send(worker, (_RESUMED, None))
             left = len(self._pipes)
             while left > 0:
                 left -= sum(number == _RESUMED for _, number, _ in self._receive())
@@ -314,13 +314,17 @@ class Workers:
         except StopIteration:
             return
         self._turn = worker + 1
-        try:
-            self._pipes[worker].send((self._sent, task))
-        except OSError:
-            self._check()
-            raise
+        self._send(worker, (self._sent, task))
         self._owner[self._sent] = worker
         self._sent += 1
+
+    def _send(self, worker: int, message: tuple[int, Any]) -> None:
+        try:
+            self._pipes[worker].send(message)
+        except OSError:
+            self._processes[worker].join(_PATIENCE)  # its end of the pipe is gone first
+            self._check()
+            raise
 
     def _receive(self) -> list[tuple[int, int, Any]]:
         """Answers that have come, at least one: who gave it, to which task."""
