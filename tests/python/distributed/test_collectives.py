@@ -239,6 +239,23 @@ def test_autograd_and_recordings_see_what_was_written():
     )
 
 
+def test_several_tensors_at_once():
+    run(
+        """
+        import warnings
+        warnings.simplefilter("ignore", FutureWarning)
+        x, y = tandem.tensor([1.0 + rank]), tandem.ones(2, 2) * rank
+        assert dist.all_reduce_coalesced([x, y]) is None and x.item() == 3 and y[0, 0].item() == 1
+        made = [[tandem.zeros(1), tandem.zeros(2)] for _ in range(2)]
+        future = dist.all_gather_coalesced(made, [tandem.ones(1) * rank, tandem.ones(2) + rank], async_op=True)
+        future.wait()
+        assert [[t.tolist() for t in of] for of in made] == [[[0], [1, 1]], [[1], [2, 2]]]
+        raises(ValueError, "different dtypes", dist.all_reduce_coalesced, [x, x.double()])
+        dist.destroy_process_group()
+        """
+    )
+
+
 def test_groups_that_their_members_make():
     run(
         """
