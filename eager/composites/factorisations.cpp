@@ -286,11 +286,11 @@ std::array<Tensor, 4> linalg_lstsq(const Tensor& a, const Tensor& b, std::option
     x = linalg_solve_triangular(r, matmul(transpose(q, -2, -1), right), true, true, false);
   } else {
     Dims batch = broadcastShapes("linalg.lstsq", batchOf(a), batchOf(right));
-    Tensor factor = full(Dims{}, rcond ? *rcond : Scalar(eps), a.dtype());
+    Tensor factor = full(Dims{}, rcond && way != "gels" ? *rcond : Scalar(eps), a.dtype());
     auto whole = [&](const Tensor& solution) {
       return least_squares(expandBatch(a, batch), expandBatch(right, batch), solution);
     };
-    if (byValues || !a.device().isCpu() || !(batch == batchOf(a))) {
+    if (byValues || !a.device().isCpu()) {
       auto [u, values, vh] = svd_plain(detached(a), false);
       s = values;
       Tensor kept = gt(s, mul(a.numel() == 0 ? zeros(Dims{1}, a.dtype()) : narrow(s, -1, 0, 1), factor));
@@ -300,8 +300,15 @@ std::array<Tensor, 4> linalg_lstsq(const Tensor& a, const Tensor& b, std::option
       x = whole(matmul(transpose(vh, -2, -1), inside));
     } else {
       auto found = lstsq_plain(detached(expandBatch(a, batch)), detached(expandBatch(right, batch)), factor);
-      rank = found[1];
       x = whole(found[0]);
+      // A rank of each matrix, however many right-hand sides it has.
+      if (!(batch == batchOf(a))) {
+        Dims nothing = batchOf(a);
+        nothing.push_back(m);
+        nothing.push_back(0);
+        found = lstsq_plain(detached(a), zeros(nothing, a.dtype()), factor);
+      }
+      rank = found[1];
     }
   }
   Tensor none = zeros(Dims{0}, a.dtype());

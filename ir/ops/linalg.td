@@ -91,8 +91,8 @@ def : Factorisation<"lstsq_plain", "Tensor A, Tensor other, Tensor rcond", "leas
   let numResults = 2;
   let forms = ["hidden"];
   let differentiable = 0;
-  let summary = "The X of least |A X - other|, of least norm among several, and ranks, where singular values at most "
-                "rcond * largest count as 0. Batch dims equal.";
+  let summary = "The X of least |A X - other|, of least norm among several, and ranks: A counts as the first of its "
+                "columns, in QR with pivoting, whose condition is at most 1 / rcond. Batch dims equal.";
   let samples = "none";
 }
 

@@ -495,6 +495,29 @@ def test_least_squares_of_no_right_sides(driver, rcond):
         assert found.solution.shape == (n, 0)
 
 
+@pytest.mark.parametrize("shape", [(6, 4, 4), (4, 6, 4), (6, 6, 3), (3, 5, 2), (1, 4, 1)])
+def test_least_squares_truncates_by_columns(shape):
+    """Pivots decide, not singular values: at large cutoffs the ranks are others."""
+    scipy_linalg = pytest.importorskip("scipy.linalg")
+    m, n, rank = shape
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        a, b = rng.standard_normal((m, rank)) @ rng.standard_normal((rank, n)), rng.standard_normal((m, 2))
+        for scale, rcond in ((1, 1e-12), (1, 0.1), (1e-200, 0.1), (1, 0.3), (1, 0.6), (1e200, 0.6), (1, 1.0)):
+            want = scipy_linalg.lstsq(a, b, cond=rcond, lapack_driver="gelsy")
+            found = linalg.lstsq(tandem.tensor(a * scale), tandem.tensor(b), rcond=rcond, driver="gelsy")
+            assert found.rank == want[2]
+            np.testing.assert_allclose(found.solution.numpy() * scale, want[0], rtol=1e-9, atol=1e-12)
+
+
+def test_least_squares_of_one_matrix_for_many_right_sides():
+    a, b = tandem.randn(1, 4, 3, dtype=tandem.float64), tandem.randn(5, 4, 2, dtype=tandem.float64)
+    for rcond in (None, 0.9):
+        found, each = linalg.lstsq(a, b, rcond=rcond), [linalg.lstsq(a[0], x, rcond=rcond) for x in b]
+        assert found.rank.tolist() == [each[0].rank.item()]
+        assert tandem.allclose(found.solution, tandem.stack([e.solution for e in each]))
+
+
 def test_condition_numbers_of_no_elements():
     for p in ("fro", "nuc"):
         assert linalg.cond(tandem.zeros(2, 0, 0), p).tolist() == [0, 0]
