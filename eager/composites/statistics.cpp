@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "eager/batch.h"
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/half_types.h"
@@ -226,8 +227,16 @@ Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t minlength) 
     FusedScope fused(x);
     Tensor longest = clamp_min(add(toDType(amax(x), DType::Int64), 1), Operand(minlength));
     count = where(lt(amin(x), 0), -1, longest);
+    if (isBatched(count)) {
+      const Tensor counts = allExamples(count, activeAxes(), false);
+      const Tensor least = amin(counts), most = amax(counts);
+      count = where(lt(least, 0), -1, where(eq(least, most), most, -2));
+    }
   }
   std::int64_t size = learnSize(count);
+  if (size == -2)
+    fail("vmap: bincount: the largest numbers of the examples differ, and so would the sizes of their counts; please "
+         "pass a `minlength` that serves for all");
   if (size < 0) fail("bincount only supports 1-d non-negative integral inputs.");
   Tensor values = weights.defined() ? toDType(detached(weights), dtype) : expand(ones(Dims{1}, dtype), x.shape());
   return index_add_plain(zeros(Dims{size}, dtype), 0, x, values);

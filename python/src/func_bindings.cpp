@@ -1,5 +1,6 @@
 #include "python/src/func_bindings.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -51,6 +52,20 @@ PyObject* transformedInside(PyObject*, PyObject* axis) {
     if (open.scope->axis().id == id) return PyBool_FromLong(usersTransforms > open.transforms ? 1 : 0);
   Py_RETURN_FALSE;
 }
+
+}  // namespace
+
+bool isOfExamples(const Tensor& t) {
+  const BatchDims* batch = t.impl()->batch.get();
+  if (batch == nullptr || batch->dims.empty()) return false;
+  const std::int64_t innermost = batch->dims.back().axis->id;
+  const bool within = std::ranges::any_of(openScopes(), [&](const OpenScope& open) {
+    return open.scope->axis().id == innermost && usersTransforms > open.transforms;
+  });
+  return !(within && t.requiresGrad());
+}
+
+namespace {
 
 template <Tensor (*function)(const Tensor&, std::int64_t, std::int64_t)>
 PyObject* moveAxis(PyObject*, PyObject* args) {

@@ -6,6 +6,7 @@
 #include "python/src/cuda_bindings.h"
 #include "python/src/device_object.h"
 #include "python/src/docs.h"
+#include "python/src/func_bindings.h"
 #include "python/src/py_tensor.h"
 #include "runtime/base/warn.h"
 
@@ -140,6 +141,7 @@ PyObject* base(PyObject* self, void*) {
 
 PyObject* data(PyObject* self, void*) {
   return of(self, [](const Tensor& t) {
+    if (isOfExamples(t)) fail("accessing `data` under vmap transform is not allowed");
     Tensor window = makeAlias(t, t.shape(), t.strides(), t.impl()->offset);
     window.impl()->countAlone();
     return wrap(std::move(window));
@@ -151,6 +153,8 @@ int setData(PyObject* self, PyObject* value, void*) {
       fail<TypeError>("Variable data has to be a tensor, but got ",
                       value == nullptr ? "nothing" : Py_TYPE(value)->tp_name);
     }
+    if (isOfExamples(tensorOf(self)) || isOfExamples(tensorOf(value)))
+      fail("mutating directly with `.data` under vmap transform is not allowed.");
     autograd::setData(tensorOf(self), tensorOf(value));
     return 0;
   });

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "autograd/autograd.h"
+#include "eager/batch.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
@@ -187,6 +188,10 @@ void store(const ParsedArgs& a, PyObject* target, const Tensor& result, bool exp
     fail(op, "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
              "requires grad.");
   }
+  if (isBatched(result) || isBatched(out))
+    fail("vmap: ", op,
+         "(): out= is not supported for Tensors that differ between the examples; please use the result, "
+         "or copy it by Tensor.copy_");
   if (out.device() != result.device())
     fail(op, "(): Expected out tensor to have device ", deviceName(result.device()), ", but got ",
          deviceName(out.device()), " instead");
@@ -323,7 +328,9 @@ PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> oper
                    std::span<const std::int64_t> attrs) {
   if (isTensor(a.out())) {
     const Tensor& out = tensorOf(a.out());
-    const bool plain = !gradEnabled() || !(out.requiresGrad() || std::ranges::any_of(operands, requiresGradient));
+    const bool batched = isBatched(out) || anyBatched({operands.begin(), operands.size()});
+    const bool graded = out.requiresGrad() || std::ranges::any_of(operands, requiresGradient);
+    const bool plain = !batched && !(gradEnabled() && graded);
     std::vector<TensorMeta> metas;
     for (const Operand& o : operands) metas.push_back(metaOf(o));
     TensorMeta made;

@@ -512,3 +512,44 @@ def test_the_vmap_of_a_function_returns_outputs_and_dims(returned, got):
     # Of two examples, so that the tensor alone could be unpacked as two values.
     with pytest.raises(RuntimeError, match=f"Mapped.vmap: expected .* to have two returns.*{got}"):
         tandem.vmap(Mapped.apply)(tandem.ones(2, 3))
+
+
+def test_data_of_examples_is_refused():
+    x, y = tandem.arange(6.0).reshape(2, 3), tandem.arange(3.0)
+    with pytest.raises(RuntimeError, match="accessing `data`"):
+        vmap(lambda a: a.data)(x)
+
+    def replaced(a):
+        copied = y.clone()
+        copied.data = a
+        return copied
+
+    with pytest.raises(RuntimeError, match="mutating directly with `.data`"):
+        vmap(replaced)(x)
+    # What all examples share has data, and so do the variables of a transform within.
+    assert vmap(lambda a: a * y.data)(x).tolist() == (x * y).tolist()
+    assert vmap(grad(lambda a: (a.data * a).sum()))(x).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("write", [lambda a, o: tandem.sin(a, out=o), lambda a, o: tandem.cumsum(a, 0, out=o)])
+def test_out_of_examples_is_refused(write):
+    x, y = tandem.arange(6.0).reshape(2, 3), tandem.arange(3.0)
+    for a, out in ((x, tandem.empty(2, 3)), (x, y.clone()), (y, tandem.empty(2, 3))):
+        dims = (0 if a is x else None, 0 if out.dim() == 2 else None)
+        with pytest.raises(RuntimeError, match="vmap: .*out= is not supported"):
+            vmap(lambda a, o: write(a, o).clone(), in_dims=dims)(a, out)
+    shared = tandem.empty(3)
+    assert vmap(lambda a: a + write(y, shared))(x).tolist() == (x + write(y, tandem.empty(3))).tolist()
+
+
+def test_bincount_of_examples():
+    x = tandem.tensor([[0, 1, 1], [2, 2, 0]])
+    weights = tandem.arange(6.0).reshape(2, 3)
+    assert vmap(lambda a: tandem.bincount(a, minlength=4))(x).tolist() == [[1, 2, 0, 0], [1, 0, 2, 0]]
+    counted = vmap(lambda a, w: tandem.bincount(a, w, minlength=3))(x, weights)
+    assert counted.tolist() == [[0, 3, 0], [5, 0, 7]]
+    with pytest.raises(RuntimeError, match="bincount: the largest numbers of the examples differ"):
+        vmap(tandem.bincount)(x)
+    assert vmap(tandem.bincount)(x[:, :2].flip(0)[:1]).tolist() == [[0, 0, 2]]
+    with pytest.raises(RuntimeError, match="non-negative"):
+        vmap(tandem.bincount)(x - 1)
