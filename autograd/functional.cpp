@@ -215,8 +215,9 @@ Tensor primalOf(const Tensor& output, std::span<const Tensor> points) {
 }
 
 Transformed vjp(const TensorFunction& f, std::span<const Tensor> primals, bool frozen) {
-  bool outer = gradEnabled();
-  Points points(primals, outer);
+  const bool outer = gradEnabled();
+  // The pullback may be called where gradients are wanted, even if the function is called where they are not.
+  Points points(primals, true);
   if (frozen)
     for (const Tensor& t : points.anchors) markPoint(t, PointState::Frozen);
   std::vector<Tensor> outputs;

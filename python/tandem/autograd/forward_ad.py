@@ -144,11 +144,16 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 def _depends(tensor: Tensor, anchors: tuple[Tensor, ...]) -> bool:
     """Whether the history of a tensor reaches one of the anchors, be it by derivatives that are zero everywhere."""
-    from tandem.autograd.gradients import grad
-
-    weight = _C.zeros_like(tensor.detach())
-    gradients = grad(tensor, anchors, weight, retain_graph=True, allow_unused=True)
-    return any(g is not None for g in gradients)
+    ends = {a.grad_fn for a in anchors}
+    seen, open_nodes = set(), [tensor.grad_fn]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node in ends:
+            return True
+        if node is not None and node not in seen:
+            seen.add(node)
+            open_nodes += [function for function, _ in node.next_functions]
+    return False
 
 
 class dual_level(_Mode):

@@ -61,6 +61,16 @@ def test_no_perturbation_confusion():
     assert outer(tandem.tensor(1.0)).item() == 1.0
 
 
+def test_a_pullback_made_in_no_grad_has_a_history():
+    x = tandem.arange(3.0).requires_grad_()
+    with tandem.no_grad():
+        y, pull = vjp(tandem.sin, x)
+        assert not y.requires_grad and not pull(tandem.ones(3))[0].requires_grad
+    (slope,) = pull(tandem.ones(3))
+    slope.sum().backward()
+    assert x.grad.tolist() == (-x.sin()).tolist()
+
+
 def test_no_grad_inside_is_constant():
     def f(x):
         with tandem.no_grad():

@@ -156,7 +156,16 @@ def test_duals():
         close(fwAD.unpack_dual(dual).tangent, t)
 
 
-@pytest.mark.parametrize("function", [tandem.round, tandem.sign, lambda x: x.trunc() * 3, lambda x: x[:0]])
+@pytest.mark.parametrize(
+    "function",
+    [
+        tandem.round,
+        tandem.sign,
+        lambda x: x.trunc() * 3,
+        lambda x: x[:0],
+        lambda x: tandem.linalg.vector_norm(x, 0) * 2,
+    ],
+)
 def test_tangents_that_are_zero(function):
     x, other = doubles(3), doubles(3).requires_grad_()
     with fwAD.dual_level():
