@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "autograd/engine.h"
+#include "autograd/kept_saved.h"
 #include "autograd/meta.h"
 #include "autograd/tape.h"
 #include "eager/batch.h"
@@ -72,7 +73,7 @@ void backward(std::span<const Tensor> roots, std::span<const Tensor> cotangents,
   EngineRun run;
   run.roots = r.edges;
   run.cotangents = r.cotangents;
-  run.keepGraph = options.retainGraph.value_or(options.createGraph);
+  run.keepGraph = options.retainGraph.value_or(options.createGraph) || keepingSaved();
   run.createGraph = options.createGraph;
   run.captures = captures;
   runEngine(run);
@@ -90,8 +91,9 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   EngineRun run;
   run.roots = r.edges;
   run.cotangents = r.cotangents;
-  run.keepGraph = options.retainGraph.value_or(options.createGraph);
-  run.createGraph = options.createGraph;
+  // In forward mode gradients have tangents, which are computed later and of what they were computed from.
+  run.keepGraph = options.retainGraph.value_or(options.createGraph) || keepingSaved();
+  run.createGraph = options.createGraph || keepingSaved();
   run.captures = captures;
   run.accumulate = false;
   std::vector<Tensor> grads = runEngine(run);

@@ -182,6 +182,28 @@ def test_forward_over_reverse():
         close(fwAD.unpack_dual(g).tangent, 6 * x * t)
 
 
+def test_gradients_in_forward_mode_have_tangents_without_a_graph():
+    x, t, c = doubles(3).requires_grad_(), doubles(3), doubles(3)
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x, t)
+        y = dual**3
+        # What is freed elsewhere is kept here, as tangents are made of it.
+        for options in ({}, {"create_graph": True, "retain_graph": False}):
+            (g,) = tandem.autograd.grad(y, dual, tandem.ones_like(y), **options)
+            close(fwAD.unpack_dual(g).tangent, 6 * x * t)
+        y.sum().backward()
+        close(fwAD.unpack_dual(y).tangent, 3 * x**2 * t)
+        close(x.grad, 3 * x**2)
+        (g,) = tandem.autograd.grad(x**2, x, fwAD.make_dual(c, t))
+        close(fwAD.unpack_dual(g).tangent, 2 * x * t)
+
+    def slope(x):
+        x = x.detach().requires_grad_() if not x.requires_grad else x
+        return tandem.autograd.grad((x**3).sum(), x)[0]
+
+    close(tandem.func.jvp(slope, (x.detach(),), (t,))[1], 6 * x * t)
+
+
 def test_duals_of_a_module():
     model = tandem.nn.Linear(3, 2)
     x = tandem.randn(4, 3)
