@@ -274,9 +274,11 @@ std::array<Tensor, 4> linalg_lstsq(const Tensor& a, const Tensor& b, std::option
   std::int64_t m = a.size(-2);
   std::int64_t n = a.size(-1);
   double eps = (a.dtype() == DType::Float64 ? 0x1p-52 : 0x1p-23) * static_cast<double>(std::max(m, n));
-  // Below 0 a cutoff stands for the precision that LAPACK's drivers by singular values take there.
-  bool byValues = way == "gelsd" || way == "gelss";
-  if (byValues && rcond && rcond->asDouble() < 0)
+  // LAPACK's drivers by singular values take their precision for a cutoff below 0, gelsd for any that is no proper
+  // part.
+  const bool byValues = way == "gelsd" || way == "gelss";
+  const double part = rcond ? rcond->asDouble() : 0.5;
+  if (byValues && (part < 0 || (way == "gelsd" && (part == 0 || part >= 1))))
     rcond = (a.dtype() == DType::Float64 ? 0x1p-52 : 0x1p-23) * (way == "gelsd" ? 0.5 : 1);
   Tensor s;
   Tensor rank;

@@ -510,6 +510,18 @@ def test_least_squares_truncates_by_columns(shape):
             np.testing.assert_allclose(found.solution.numpy() * scale, want[0], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("driver", ["gelsd", "gelss"])
+def test_least_squares_by_values_with_cutoffs_beyond_one(driver):
+    scipy_linalg = pytest.importorskip("scipy.linalg")
+    a, b = np.random.default_rng(0).standard_normal((4, 3)), np.ones(4)
+    a[:, 2] = a[:, 0] + a[:, 1]
+    for rcond in (-1.0, 0.2, 1.0, 2.0):
+        want = scipy_linalg.lstsq(a, b, cond=rcond, lapack_driver=driver)
+        found = linalg.lstsq(tandem.tensor(a), tandem.tensor(b), rcond=rcond, driver=driver)
+        assert found.rank == want[2]
+        np.testing.assert_allclose(found.solution.numpy(), want[0], rtol=1e-9, atol=1e-12)
+
+
 def test_least_squares_of_one_matrix_for_many_right_sides():
     a, b = tandem.randn(1, 4, 3, dtype=tandem.float64), tandem.randn(5, 4, 2, dtype=tandem.float64)
     for rcond in (None, 0.9):
