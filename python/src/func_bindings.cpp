@@ -131,12 +131,12 @@ PyObject* transformed(PyObject*, PyObject* args) {
   int users = 0;
   if (PyArg_ParseTuple(args, "OO|p", &f, &primals, &users) == 0) return nullptr;
   return guarded([&]() -> PyObject* {
-    auto call = [f, users](std::span<const Tensor> points) {
-      struct Inside {
-        explicit Inside(int more) : count(more) { usersTransforms += count; }
-        ~Inside() { usersTransforms -= count; }
-        int count;
-      } inside(users);
+    struct Inside {
+      explicit Inside(int more) : count(more) { usersTransforms += count; }
+      ~Inside() { usersTransforms -= count; }
+      int count;
+    } inside(users);
+    auto call = [f](std::span<const Tensor> points) {
       PyRef in(checked(wrap(points)));
       beforeCall(f, std::array{in.get()}.data(), 1);
       PyRef out(checked(PyObject_CallOneArg(f, in.get())));

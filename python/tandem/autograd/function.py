@@ -215,15 +215,16 @@ class Function:
         RuntimeError in a function that is transformed (`vmap`, `func.grad` ...) without `setup_context`, and in one
         that is mapped unless there is either a `vmap` or `generate_vmap_rule`.
         """
+        if cls.setup_context is not Function.setup_context:
+            args, kwargs = _with_defaults(cls.forward, args, kwargs)
         mapped = bool(_C._active_axes())
+        axis = None
         if (mapped or _C._in_transform()) and not cls._plain_in_transforms:
             _check_transformed(cls, mapped, kwargs)
             if mapped and not cls.generate_vmap_rule:
                 axis = _innermost_axis(args)
-                if axis is not None:
+                if axis is not None and not _C._transformed_inside(axis):
                     return _mapped(cls.__name__ + ".vmap", cls.vmap, axis, args, kwargs)
-        if cls.setup_context is not Function.setup_context:
-            args, kwargs = _with_defaults(cls.forward, args, kwargs)
         ctx = cls._backward_cls()
         inputs = tuple(a if isinstance(a, _C.Tensor) else None for a in args)
         handle = _C._function_begin(cls.__name__ + "Backward", inputs)
@@ -233,8 +234,11 @@ class Function:
         try:
             if cls.setup_context is Function.setup_context:
                 output = cls.forward(ctx, *args, **kwargs)
-            else:
+            elif axis is None:
                 output = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, output)
+            else:  # The derivative is that of an example: it is taken within the vmap.
+                output = _mapped(cls.__name__ + ".vmap", cls.vmap, axis, args, kwargs)
                 cls.setup_context(ctx, args, output)
         finally:
             _C._set_grad_enabled(before)

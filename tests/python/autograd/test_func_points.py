@@ -1,4 +1,4 @@
-"""What transforms are given: writes to it, cotangents of None, integers."""
+"""What transforms are given: writes to it, cotangents of None, integers; a Function of the user within a vmap."""
 
 from __future__ import annotations
 
@@ -73,3 +73,55 @@ def test_integers_have_no_derivatives():
         linearize(tandem.square, n)
     with pytest.raises(ValueError, match="Expected tangent to be floating point"):
         jvp(tandem.square, (x,), (n,))
+
+
+class Times(tandem.autograd.Function):
+    """A product of arrays, whose rule for `vmap` relies on broadcasting, as its backward does not."""
+
+    @staticmethod
+    def forward(x, y, power=1):
+        assert power == 1
+        return tandem.from_numpy(x.detach().numpy() * y.detach().numpy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return Times.apply(g, y), Times.apply(g, x), None
+
+    @staticmethod
+    def vmap(info, in_dims, x, y, power):
+        x, y = (t.unsqueeze(-1) if d is None else t.movedim(d, -1) for t, d in zip((x, y), in_dims))
+        return Times.apply(x, y).movedim(-1, 0), 0
+
+
+def derivatives(times):
+    x, y = tandem.arange(6.0).reshape(2, 3) + 1, tandem.tensor([2.0, 3.0, 5.0])
+    w = y.clone().requires_grad_()
+
+    def both(a, b):
+        return times(times(a, a), b)
+
+    def total(a, b):
+        return both(a, b).sum()
+
+    vmap(lambda a: jvp(lambda s: both(s, w), (a,), (a,))[1])(x).sum().backward()
+    return [
+        w.grad,
+        *vmap(grad(total, argnums=(0, 1)), (0, None))(x, y),
+        *vmap(lambda a, t: jvp(both, (a, y), (t, y)), (None, 0))(y, x),
+        *vmap(lambda a: vjp(both, y, a)[1](y))(x),
+        vmap(grad(lambda a: grad(total)(a, y).sum()))(x),
+        vmap(jacfwd(jacrev(both)), (0, None))(x, y),
+        grad(lambda b: vmap(grad(total), (0, None))(x, b).sum())(y),
+        jvp(lambda b: vmap(both, (0, None))(x, b), (y,), (y,))[1],
+        vmap(lambda a: vmap(grad(total), (0, None))(x, a))(x),
+    ]
+
+
+def test_derivatives_of_a_function_within_a_vmap_are_those_of_an_example():
+    for found, want in zip(derivatives(Times.apply), derivatives(tandem.mul), strict=True):
+        assert tandem.equal(found, want)
