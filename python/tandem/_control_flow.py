@@ -1,7 +1,8 @@
 """Control flow that depends on values, and functions of numbers that PyTorch may know as symbols.
 
-A branch is taken by the value of the predicate, which is read: compiled functions run their body on every call then,
-and what needs a whole trace (`compile(fullgraph=True)`, `export`) says so.
+A branch is taken by the value of the predicate, which is read (of a `vmap` whose examples have their own, both are):
+compiled functions run their body on every call then, and what needs a whole trace (`compile(fullgraph=True)`,
+`export`) says so.
 """
 
 from __future__ import annotations
@@ -57,13 +58,16 @@ def cond(
 ) -> Any:
     """`true_fn(*operands)` where `pred` holds, else `false_fn(*operands)`; the other one is not called.
 
+    Inside `vmap`, where `pred` differs between the examples, both are called, and each example takes its own result.
+
     Args:
         pred: a number or a tensor of one element.
-        true_fn, false_fn: functions of the operands.
+        true_fn, false_fn: functions of the operands; results of one structure, shape and dtype if both are called.
         operands: tensors, also in lists, tuples and dicts.
 
     Raises:
-        RuntimeError: another `pred`, branches that cannot be called, other operands with a tensor as `pred`.
+        RuntimeError: another `pred`, branches that cannot be called, other operands with a tensor as `pred`, results
+            that differ if both are called.
         DataReadError: where a function that calls it is traced as a whole, and `pred` is a tensor.
 
     >>> import tandem
@@ -83,7 +87,22 @@ def cond(
                 "Expect operands to be a tuple of possibly nested dict/list/tuple that only consists of tensor leaves, "
                 f"but got {operands}."
             )
+        if _C._batch_axes(pred):
+            return _of_each(pred, true_fn(*operands), false_fn(*operands))
     return true_fn(*operands) if pred else false_fn(*operands)
+
+
+def _of_each(pred: Tensor, if_true: Any, if_false: Any) -> Any:
+    """The results of both branches, chosen between for each example of a vmap."""
+    from tandem.utils._pytree import same_structure, tree_flatten, tree_unflatten
+
+    (these, spec), (those, other) = tree_flatten(if_true), tree_flatten(if_false)
+    if not same_structure(spec, other) or not all(map(_alike, these, those)):
+        kinds = (", ".join(map(_kind, leaves)) for leaves in (these, those))
+        raise RuntimeError("cond: expected both branches to return the same, but got ({}) and ({})".format(*kinds))
+    holds = pred.reshape(()).bool()
+    chosen = [_C.where(holds, a, b) if isinstance(a, Tensor) else a for a, b in zip(these, those)]
+    return tree_unflatten(chosen, spec)
 
 
 def while_loop(

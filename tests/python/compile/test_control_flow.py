@@ -48,6 +48,28 @@ def test_gradients_of_the_branch_taken(mode):
     assert run_in(mode, f, x).tolist() == [3, 3] and run_in(mode, f, y).tolist() == [-2, -4]
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_examples_choose_branches(mode):
+    def both(x):
+        return tandem.cond(
+            x.sum() > 3, lambda x: {"y": x * x, "z": (x.sum(), 1)}, lambda x: {"y": -x, "z": (x[0], 1)}, (x,)
+        )
+
+    def f(x):
+        out = tandem.vmap(lambda x: both(x)["y"] + both(x)["z"][0])(x)
+        slopes = tandem.vmap(tandem.func.grad(lambda x: both(x)["y"].sum()))(x)
+        return out, slopes
+
+    out, slopes = run_in(mode, f, tandem.tensor([[1.0, 1.0], [2.0, 3.0]]))
+    assert out.tolist() == [[0, 0], [9, 14]] and slopes.tolist() == [[-1, -1], [4, 6]]
+    flags = tandem.tensor([True, False])
+    x = tandem.arange(3.0)
+    assert tandem.vmap(lambda p: tandem.cond(p, lambda: x, lambda: -x))(flags).equal(tandem.stack([x, -x]))
+    for other in (lambda: x[:2], lambda: x.long(), lambda: (x,)):
+        with pytest.raises(RuntimeError, match="expected both branches to return the same"):
+            tandem.vmap(lambda p, other=other: tandem.cond(p, lambda: x, other))(flags)
+
+
 def test_errors_of_branches():
     x, yes = tandem.ones(2), tandem.tensor(True)
     for args, words in (
