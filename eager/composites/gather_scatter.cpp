@@ -97,6 +97,7 @@ Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const 
   Tensor places = indexVector("index_fill_", index);
   Tensor t = asVector(x);
   dim = wrapDim(dim, t.dim());
+  if (x.numel() == 0) return clone(x);
   // A few places are written by themselves, in an in-place form in the memory that is there.
   if (places.numel() <= t.shape()[dim] / 4 && !(value.isTensor() && value.tensor().requiresGrad())) {
     const Tensor number =
@@ -136,6 +137,7 @@ Tensor index_copy(const Tensor& x, std::int64_t dim, const Tensor& index, const 
   if (!(values.shape() == slices))
     fail("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: ",
          shapeText(x.shape()), " at dimension ", dim, " and source slice shape: ", shapeText(source.shape()));
+  if (x.numel() == 0) return clone(x);
   // What is written at checks that places are below the size; it would count negative ones from the end.
   places = expected(places, ge(places, 0), Expectation::CopiedPlace, toDType(places, DType::Int64), t.shape()[dim]);
   return writtenAt(t, dim, places, values, x.shape());

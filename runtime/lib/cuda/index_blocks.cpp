@@ -154,6 +154,7 @@ void index_select(const LibraryCall& call) {
 void index_add(const LibraryCall& call) {
   const ArrayView x = atLeast1d(call.inputs[0]);
   const ArrayView out = atLeast1d(call.outputs[0]);
+  if (out.numel() == 0) return;
   const std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
   const Indices indices{"index_add", call.inputs.subspan(1, 1), out.shape, dim, IndexRange::Slices};
   // One index is a block of size 1 along the dim, also where it is 0-d.
@@ -170,6 +171,7 @@ void index_get(const LibraryCall& call) {
   const std::int64_t first = attrs.integer();
   const std::size_t n = call.inputs.size() - 1;
   const IndexRange range = attrs.boolean() ? IndexRange::Flat : IndexRange::Wrapped;
+  if (tandem::lib::anyIndexServes(x.shape, first, n, call.outputs[0].numel())) return;
   readBlocks(call, x, {"index", call.inputs.subspan(1, n), x.shape, first, range});
 }
 
@@ -181,6 +183,7 @@ void index_put(const LibraryCall& call) {
   const std::size_t n = call.inputs.size() - 2;
   const bool accumulate = attrs.boolean();
   const IndexRange range = attrs.boolean() ? IndexRange::Flat : IndexRange::Wrapped;
+  if (tandem::lib::anyIndexServes(out.shape, first, n, out.numel())) return;
   const Indices indices{"index_put", call.inputs.subspan(2, n), out.shape, first, range};
   const auto f = static_cast<std::size_t>(first);
   Dims shape = DimsRef(x.shape).first(f);

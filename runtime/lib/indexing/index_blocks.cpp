@@ -477,6 +477,7 @@ void index_select(const LibraryCall& call) {
 void index_add(const LibraryCall& call) {
   ArrayView x = atLeast1d(call.inputs[0]);
   ArrayView out = atLeast1d(call.outputs[0]);
+  if (out.numel() == 0) return;
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
   const ArrayView& index = call.inputs[1];
   // Of a list of integers the index is read as it is.
@@ -493,6 +494,7 @@ void index_get(const LibraryCall& call) {
   std::int64_t first = attrs.integer();
   std::size_t n = call.inputs.size() - 1;
   IndexRange range = attrs.boolean() ? IndexRange::Flat : IndexRange::Wrapped;
+  if (anyIndexServes(x.shape, first, n, call.outputs[0].numel())) return;
   Offsets offsets("index", call.inputs.subspan(1, n), x.shape, x.strides, first, range);
   readAnyOrder(x, offsets, static_cast<std::size_t>(first), n, call.outputs[0]);
 }
@@ -506,6 +508,7 @@ void index_put(const LibraryCall& call) {
   bool accumulate = attrs.boolean();
   IndexRange range = attrs.boolean() ? IndexRange::Flat : IndexRange::Wrapped;
   std::span<const ArrayView> indices = call.inputs.subspan(2, n);
+  if (anyIndexServes(out.shape, first, n, out.numel())) return;
   Offsets offsets("index_put", indices, out.shape, out.strides, first, range);
   auto f = static_cast<std::size_t>(first);
   Dims shape = DimsRef(x.shape).first(f);

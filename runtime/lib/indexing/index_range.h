@@ -1,12 +1,14 @@
 // Which indices an operation takes, and the errors of those that are out of range, the same on every device.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "runtime/base/dtype.h"
 #include "runtime/base/error.h"
+#include "runtime/base/shape.h"
 
 namespace tandem::lib {
 
@@ -21,6 +23,13 @@ enum class IndexRange {
 /// The least index of a dim of `size` elements.
 constexpr std::int64_t leastIndex(IndexRange range, std::int64_t size) {
   return range == IndexRange::Wrapped || range == IndexRange::Flat ? -size : 0;
+}
+
+/// May indices into `n` dims from `first` on be any numbers, as no element is read or written? Not into a dim without
+/// elements, where every index is out of range.
+inline bool anyIndexServes(DimsRef shape, std::int64_t first, std::size_t n, std::int64_t elements) {
+  const auto indexed = shape.subspan(static_cast<std::size_t>(first), n);
+  return elements == 0 && std::ranges::find(indexed, 0) == indexed.end();
 }
 
 /// The error of the index `v`, as the program gave it.

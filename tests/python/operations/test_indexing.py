@@ -510,3 +510,23 @@ def test_long_lists_add_to_one_line_in_order(places, threads):
     np.maximum.at(largest, index.numpy(), source.numpy())
     got = tandem.full((places,), float("-inf")).scatter_reduce(0, index, source, "amax")
     assert_same_bits(got, tandem.from_numpy(largest))
+
+
+@pytest.mark.parametrize("mode", ["eager", "lazy", "compiled"])
+def test_any_index_where_there_are_no_elements(mode):
+    def f(x, rows, index):
+        return (
+            x.index_add(0, index, tandem.zeros(2, 4, 0)),
+            x.index_copy(0, index, tandem.zeros(2, 4, 0)),
+            x.index_fill(2, index, 1),
+            rows[:, index],
+            rows.index_put((tandem.tensor(0).new_zeros(0, 1).long(), index), tandem.zeros(0, 2)),
+        )
+
+    for index in ([0, 0], [5, -9]):
+        found = run_in(mode, f, tandem.zeros(0, 4, 0), tandem.zeros(0, 3), tandem.tensor(index))
+        assert [tuple(t.shape) for t in found] == [(0, 4, 0)] * 3 + [(0, 2), (0, 3)]
+    with pytest.raises(IndexError):
+        tandem.zeros(0, 3)[tandem.tensor([0])]
+    with pytest.raises(IndexError):
+        tandem.zeros(2, 0)[:, tandem.tensor([0])]
