@@ -96,8 +96,12 @@ def tensor_new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -
 
 
 def alias_of(data: Tensor, dtype: Any, device: Any) -> Tensor:
-    """The same memory, without history; a copy where it is not of this dtype or there."""
-    return data.detach().to(device, dtype)
+    """The same memory, without history. TypeError where it is not of this dtype or there."""
+    place = _C.device(device)
+    there = data.device.type == place.type and place.index in (None, data.device.index)
+    if data.dtype is not dtype or not there:
+        raise TypeError(f"expected a Tensor of {dtype} on {device}, but got one of {data.dtype} on {data.device}")
+    return data.detach()
 
 
 def tensor_of_storage(storage: Storage, dtype: Any = None) -> Tensor:
