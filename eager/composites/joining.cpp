@@ -120,6 +120,7 @@ std::vector<Tensor> meshgrid(Tensors tensors, std::optional<std::string_view> or
     if (x.dim() > 1)
       fail("meshgrid: Expected 0D or 1D tensor in the tensor list but got one of shape ", shapeText(x.shape()));
     if (x.dtype() != axes[0].dtype()) fail("meshgrid expects all tensors to have the same dtype");
+    if (x.device() != axes[0].device()) fail("meshgrid expects all tensors to have the same device");
     shape.push_back(x.numel());
   }
   std::vector<Tensor> grids;

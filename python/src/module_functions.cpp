@@ -67,6 +67,8 @@ PyObject* asTensor(ParsedArgs& a) {
              "numpy.ndarray with numpy.array() before converting to a tensor.");
   }
   const bool plain = PyList_Check(data) || PyTuple_Check(data) || isNumber(data);
+  if (plain && !mayCopy && std::string_view(Py_TYPE(data)->tp_name).starts_with("numpy."))
+    fail(a.op(), "(): can't alias NumPy scalars: leave out copy=False, or make an array of it");
   if (plain && !mayCopy)
     fail<ValueError>(a.op(), "(): ", Py_TYPE(data)->tp_name, " has no memory that a tensor could share without a copy");
   if (!plain && PyObject_CheckBuffer(data) != 0) {
@@ -99,6 +101,9 @@ constexpr ParamSpec fromBufferParams[] = {{"buffer", P::Any, false, false},
                                           {"requires_grad", P::Bool, true, true}};
 constexpr Signature fromBufferSigs[] = {
     {"frombuffer", fromBufferParams, [](ParsedArgs& a) -> PyObject* {
+       if (PyObject_CheckBuffer(a.object(0)) == 0)
+         fail<ValueError>("frombuffer(): ", Py_TYPE(a.object(0))->tp_name,
+                          " object does not implement Python buffer protocol.");
        Tensor bytes = ops::reshape(fromBuffer(a.object(0)), Dims{-1});
        DType t = a.dtype(1).value();
        auto size = static_cast<std::int64_t>(itemSize(t));

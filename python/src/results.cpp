@@ -444,7 +444,8 @@ PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad, bool keepsSh
   }
   if (keepsShape && isTensor(a.out()) && tensorOf(a.out()).numel() == result.numel())
     result = ops::reshape(result, tensorOf(a.out()).shape());
-  store(a, a.out(), result, true);
+  store(a, a.out(), result, a.op() != std::string_view("arange"));
+  if (requiresGrad) autograd::setRequiresGrad(tensorOf(a.out()), true);
   return Py_NewRef(a.out());
 }
 

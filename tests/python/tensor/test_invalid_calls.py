@@ -168,8 +168,8 @@ def test_results_of_another_dtype(call):
 
 @pytest.mark.parametrize(
     "data",
-    [[1.0], 1.0, np.float64(1), np.ones(2), tandem.ones(2, dtype=tandem.float64)],
-    ids=["list", "number", "scalar", "array", "tensor"],
+    [[1.0], 1.0, np.ones(2), tandem.ones(2, dtype=tandem.float64)],
+    ids=["list", "number", "array", "tensor"],
 )
 def test_what_cannot_be_had_without_a_copy(data):
     with pytest.raises(ValueError, match="without a copy"):
@@ -182,6 +182,9 @@ def test_a_buffer_ends_where_it_ends():
     for options in ({"offset": 8}, {"offset": 9}, {"offset": -1}, {"offset": 4, "count": 5}, {"count": 2**62}):
         with pytest.raises(ValueError, match="frombuffer"):
             tandem.frombuffer(b, dtype=tandem.uint8, **options)
+    for other in ([1, 2], 3, "abc", None, tandem.ones(2)):
+        with pytest.raises(ValueError, match="does not implement Python buffer protocol"):
+            tandem.frombuffer(other, dtype=tandem.uint8)
     assert tandem.frombuffer(b, dtype=tandem.uint8, offset=7).tolist() == [ord("8")]
 
 
@@ -190,3 +193,11 @@ def test_settings_of_other_types():
         tandem.use_deterministic_algorithms(1)
     with pytest.raises(RuntimeError, match="positive"):
         tandem.set_num_interop_threads(0)
+
+
+def test_numbers_of_numpy_and_devices_that_differ():
+    with pytest.raises(RuntimeError, match="can't alias NumPy scalars"):
+        tandem.asarray(np.float64(2), copy=False)
+    assert tandem.asarray(np.array(2.0), copy=False).item() == tandem.asarray(np.float64(2)).item() == 2
+    with pytest.raises(RuntimeError, match="same device"):
+        tandem.meshgrid(tandem.ones(2), tandem.ones(2, device="meta"), indexing="ij")
