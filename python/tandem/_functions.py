@@ -158,19 +158,23 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Any:
     """The shape that tensors of these shapes broadcast to.
 
     Raises:
-        RuntimeError: they do not.
+        RuntimeError: they do not, or what is given is no shape.
+        ValueError: a negative size.
 
     >>> import tandem
     >>> tandem.broadcast_shapes((2, 1), (3,))
     tandem.Size([2, 3])
     """
+    for s in shapes:
+        if not isinstance(s, (int, tuple, list)):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {s}")
     given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     rank = max(map(len, given), default=0)
     out = [1] * rank
     for shape in given:
         for i, size in enumerate(shape, start=rank - len(shape)):
             if size < 0:
-                raise RuntimeError(f"Trying to create tensor with negative dimension ({size}): ({size})")
+                raise ValueError(f"Attempting to broadcast a dimension with negative length! Got {size}")
             if size not in (1, out[i]):
                 if out[i] != 1:
                     raise RuntimeError(

@@ -165,6 +165,9 @@ def test_small_functions():
     assert tandem.range(0, 1, 0.5).tolist() == [0.0, 0.5, 1.0]
     np.testing.assert_allclose(tandem.frobenius_norm(x, dim=(0, 1)).item(), 25.25**0.5, rtol=1e-6)
     assert tandem.broadcast_shapes((2, 1), (3,), 1) == (2, 3)
+    for shape, error in ((3.5, RuntimeError), (-1, ValueError), ((1, -1), ValueError)):
+        with pytest.raises(error):
+            tandem.broadcast_shapes(shape, (3,))
     assert x.is_same_size(tandem.ones(2, 2)) and not x.is_same_size(tandem.ones(2))
     assert tensor([1]).is_nonzero()
     assert x.new(2, 3).shape == (2, 3) and x.new([1, 2]).tolist() == [1.0, 2.0]
