@@ -238,7 +238,7 @@ class Function:
                 output = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, output)
             else:  # The derivative is that of an example: it is taken within the vmap.
-                output = _mapped(cls.__name__ + ".vmap", cls.vmap, axis, args, kwargs)
+                output = _mapped(cls.__name__ + ".vmap", cls.vmap, axis, args, kwargs, same=True)
                 cls.setup_context(ctx, args, output)
         finally:
             _C._set_grad_enabled(before)
@@ -344,14 +344,23 @@ def _innermost_axis(args: tuple[Any, ...]) -> int | None:
     return max((x for a in tandem.utils._pytree.tree_flatten(args)[0] for x in _C._batch_axes(a)), default=None)
 
 
-def _mapped(name: str, rule: Callable[..., Any], axis: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of the rule of an operation for `vmap`, for the innermost axis that an argument has."""
+def _writes(value: Any) -> int:
+    """How often a tensor was written to, as far as it is counted."""
+    return value._version if isinstance(value, _C.Tensor) and not value.is_inference() else 0
+
+
+def _mapped(
+    name: str, rule: Callable[..., Any], axis: int, args: tuple[Any, ...], kwargs: dict[str, Any], same: bool = False
+) -> Any:
+    """A call of the rule of an operation for `vmap`, for the innermost axis that an argument has. What it writes to and
+    gives back, or if `same` what it gives back, of its arguments is what it was called with."""
     pytree = tandem.utils._pytree
     flat, spec = pytree.tree_flatten(args)
     dims = [0 if axis in _C._batch_axes(a) else None for a in flat]
     plain = [a if d is None else _C._batch_out(a, 0, axis) for a, d in zip(flat, dims)]
     size, randomness = next((size, mode) for number, size, mode in _C._active_axes() if number == axis)
     in_dims = pytree.tree_unflatten(dims, spec)
+    before = [_writes(p) for p in plain]
     returned = rule(VmapInfo(size, randomness), in_dims, *pytree.tree_unflatten(plain, spec), **kwargs)
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise RuntimeError(
@@ -366,7 +375,12 @@ def _mapped(name: str, rule: Callable[..., Any], axis: int, args: tuple[Any, ...
             f"{name}: the vmap staticmethod returned an incompatible (outputs, out_dims) tuple: out_dims "
             f"{out_dims} has not the structure of the outputs, {out_spec}"
         )
-    return pytree.tree_unflatten([v if d is None else _C._batch_in(v, d, axis) for v, d in zip(values, out)], out_spec)
+    made = [v if d is None else _C._batch_in(v, d, axis) for v, d in zip(values, out)]
+    for place, (value, out_dim) in enumerate(zip(values, out)):
+        for p, dim, a, version in zip(plain, dims, flat, before):
+            if value is p and out_dim == dim and isinstance(a, _C.Tensor) and (same or _writes(p) != version):
+                made[place] = a if same or not p.requires_grad else a.copy_(made[place])
+    return pytree.tree_unflatten(made, out_spec)
 
 
 def _transposed(jvp: Any, inputs: tuple[Any, ...]) -> Callable[..., Any]:

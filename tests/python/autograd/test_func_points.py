@@ -125,3 +125,33 @@ def derivatives(times):
 def test_derivatives_of_a_function_within_a_vmap_are_those_of_an_example():
     for found, want in zip(derivatives(Times.apply), derivatives(tandem.mul), strict=True):
         assert tandem.equal(found, want)
+
+
+class Tripled(tandem.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.mul_(3)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return Tripled.apply(x), in_dims[0]
+
+
+def test_a_function_within_a_vmap_writes_its_argument():
+    def f(x):
+        y = x * 1
+        return (Tripled.apply(y) * y).sum()
+
+    x = tandem.arange(6.0).reshape(2, 3)
+    assert vmap(grad(f))(x).equal(18 * x) and vmap(f)(x).equal((9 * x * x).sum(1))
+    assert grad(lambda x: vmap(f)(x).sum())(x).equal(18 * x)
+    with tandem.inference_mode():
+        assert vmap(Tripled.apply)(tandem.ones(2, 3)).tolist() == [[3.0] * 3] * 2
