@@ -71,6 +71,7 @@ class HoldsBack {
   HoldsBack(const HoldsBack&) = delete;
   HoldsBack& operator=(const HoldsBack&) = delete;
   static bool any() { return count_.load(std::memory_order_relaxed) > 0; }
+  static bool several() { return count_.load(std::memory_order_relaxed) > 1; }
 
  private:
   static inline std::atomic<int> count_{0};

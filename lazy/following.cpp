@@ -87,6 +87,9 @@ bool Session::repeat(const OpFacts& f, std::span<const Operand> operands, std::s
 
 bool Session::repeatUpdate(const OpFacts& f, std::span<const Operand> operands, std::span<const Tensor> outs) {
   awaitRun();
+  if (HoldsBack::several())
+    for (const Tensor& out : outs)
+      if (out.defined()) settleOthers(*out.impl()->storage, this);  // as in `recordWrite`
   const std::optional<std::uint32_t> node = follow(f, operands, {}, outs);
   if (!node) return false;
   for (std::uint32_t i = 0; i < outs.size(); ++i)

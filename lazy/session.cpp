@@ -307,6 +307,8 @@ void Session::recordWrite(const Tensor& into, const Tensor& value) {
   std::uint64_t before = 0;
   do {  // as in `record`; makes the storage known
     before = resets_;
+    // Now and not when the write runs: what they record from now on finds the memory pending.
+    if (HoldsBack::several()) settleOthers(*into.impl()->storage, this);
     v = valueOf(value);
     (void)valueOf(into);
     if (tracing_ && overlapping(*into.impl()->storage) != nullptr) {

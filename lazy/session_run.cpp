@@ -71,8 +71,6 @@ void Session::execute(const Plan& plan, std::span<Content* const> fresh, std::sp
   const Generator& g = firstDraw_;
   {
     ScopedFlag running(running_);
-    for (const Content* c = HoldsBack::any() ? first_ : nullptr; c != nullptr; c = c->next)
-      if (c->input >= 0 && !(c->value == inputs_[c->input].value)) settleOthers(*c->storage, this);
     LongWork away(plan.elements);
     runPlan(plan, {ins, outs, scalars, g.seed(), g.offset(), trace_.slots});
   }

@@ -126,3 +126,64 @@ def test_a_thread_that_records_while_another_runs_its_work():
         thread.join()
         assert [s[0].item() for s in sums] == [2 * (k + 1) for k in range(40)]
     assert not errors and x[0].item() == 41
+
+
+def in_turns(seed, lazy):
+    """What threads that work on the same tensors by turns see and leave, each in a lazy block or not."""
+    random = np.random.default_rng(seed)
+    steps = [tuple(int(n) for n in random.integers(0, [3, 8, 4, 4])) for _ in range(25)]
+    tensors = [tandem.arange(4.0) + k for k in range(4)]
+    seen, errors, turn, changed = [], [], [0], threading.Condition()
+
+    def act(what, i, j):
+        x, y = tensors[i], tensors[j]
+        if what == 0:
+            x.add_(1)
+        elif what == 1:
+            x.mul_(y if i != j else 2)
+        elif what == 2:
+            seen.append(x * 2 + y)
+        elif what == 3:
+            tensors[i] = x + y
+        elif what == 4:
+            seen.extend((x.sum(), y[1:] * 3))
+        elif what == 5:
+            x.numpy()[0] = 5
+        elif what == 6:
+            x[1:].copy_(y[:-1] * 1)
+        else:
+            seen.append(x.clone())
+            x.zero_()
+
+    def work(me):
+        try:
+            with tandem.lazy() if lazy[me] else contextlib.nullcontext():
+                for number, (who, *rest) in enumerate(steps):
+                    if who != me:
+                        continue
+                    with changed:
+                        changed.wait_for(lambda number=number: turn[0] == number or errors)
+                        if errors:
+                            return
+                        act(*rest)
+                        turn[0] += 1
+                        changed.notify_all()
+        except Exception as error:
+            with changed:
+                errors.append(error)
+                changed.notify_all()
+
+    threads = [threading.Thread(target=work, args=(me,)) for me in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors, errors
+    return [t.tolist() for t in (*seen, *tensors)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_threads_that_take_turns(seed):
+    expected = in_turns(seed, [False, False, False])
+    for lazy in ([True, True, True], [True, False, True], [False, True, False]):
+        assert in_turns(seed, lazy) == expected, lazy
