@@ -112,9 +112,7 @@ def margin_ranking_loss(
     tensor([2.5000, 0.0000])
     """
     how = _word("margin_ranking_loss", reduction)
-    if not input1.dim() == input2.dim() == target.dim():
-        input1, input2, target = _C.broadcast_tensors(input1, input2, target)
-    return _nn.margin_ranking_loss(input1, input2, target, margin, reduction=how)
+    return _nn.margin_ranking_loss(*_C.broadcast_tensors(input1, input2, target), margin, reduction=how)
 
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:

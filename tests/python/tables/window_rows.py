@@ -197,6 +197,7 @@ WINDOW_FLOATS = set(WINDOW_ROWS) - {
 }
 # What covers the records that Python does not show.
 WINDOW_COVERED = {
+    "affine_grid_base": "affine_grid",
     "attention_grad": "scaled_dot_product_attention",
     "attention_keep": "test_attention.py::test_dropout_keeps_the_same_elements_in_every_order",
     "attention_plain": "scaled_dot_product_attention",
