@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from tandem._files import replace_file
+
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
 # Of what is not measured, which projects read.
@@ -223,11 +225,12 @@ class EventList(list[Any]):
         """Writes a line for each event that has a stack: its frames, and the time."""
         if metric not in ("self_cpu_time_total", "self_cuda_time_total", "self_device_time_total"):
             raise ValueError(f"metric should be one of self_cpu_time_total or self_device_time_total, got {metric}")
-        with open(path, "w", encoding="utf-8") as file:
-            for event in self:
-                if event.stack and (value := int(getattr(event, metric))) > 0:
-                    frames = (frame.translate(str.maketrans(" ;\t\n", "____")) for frame in reversed(event.stack))
-                    file.write(f"{';'.join(frames)} {value}\n")
+        lines = []
+        for event in self:
+            if event.stack and (value := int(getattr(event, metric))) > 0:
+                frames = (frame.translate(str.maketrans(" ;\t\n", "____")) for frame in reversed(event.stack))
+                lines.append(f"{';'.join(frames)} {value}\n")
+        replace_file(path, lambda file: file.write("".join(lines).encode()))
 
 
 def write_trace(events: Iterable[FunctionEvent], path: str, metadata: dict[str, Any]) -> None:
@@ -246,6 +249,5 @@ def write_trace(events: Iterable[FunctionEvent], path: str, metadata: dict[str, 
         }
         for event in events
     ]
-    text = json.dumps({"schemaVersion": 1, **metadata, "traceEvents": entries})
-    with gzip.open(path, "wt") if str(path).endswith(".gz") else open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+    text = json.dumps({"schemaVersion": 1, **metadata, "traceEvents": entries}).encode()
+    replace_file(path, lambda file: file.write(gzip.compress(text) if str(path).endswith(".gz") else text))
