@@ -119,8 +119,12 @@ std::vector<Tensor> meshgrid(Tensors tensors, std::optional<std::string_view> or
   for (const Tensor& x : axes) {
     if (x.dim() > 1)
       fail("meshgrid: Expected 0D or 1D tensor in the tensor list but got one of shape ", shapeText(x.shape()));
-    if (x.dtype() != axes[0].dtype()) fail("meshgrid expects all tensors to have the same dtype");
-    if (x.device() != axes[0].device()) fail("meshgrid expects all tensors to have the same device");
+    if (x.dtype() != axes[0].dtype())
+      fail("meshgrid expects all tensors to have the same dtype, but got ", dtypeName(axes[0].dtype()), " and ",
+           dtypeName(x.dtype()));
+    if (x.device() != axes[0].device())
+      fail("meshgrid expects all tensors to have the same device, but got ", deviceName(axes[0].device()), " and ",
+           deviceName(x.device()));
     shape.push_back(x.numel());
   }
   std::vector<Tensor> grids;
