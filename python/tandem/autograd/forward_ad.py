@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tandem import _C
 from tandem._C import Tensor
 from tandem.autograd.grad_mode import _Mode
+from tandem.autograd.graph import _history
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -145,15 +146,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 def _depends(tensor: Tensor, anchors: tuple[Tensor, ...]) -> bool:
     """Whether the history of a tensor reaches one of the anchors, be it by derivatives that are zero everywhere."""
     ends = {a.grad_fn for a in anchors}
-    seen, open_nodes = set(), [tensor.grad_fn]
-    while open_nodes:
-        node = open_nodes.pop()
-        if node in ends:
-            return True
-        if node is not None and node not in seen:
-            seen.add(node)
-            open_nodes += [function for function, _ in node.next_functions]
-    return False
+    return any(node in ends for node in _history([tensor.grad_fn]))
 
 
 class dual_level(_Mode):

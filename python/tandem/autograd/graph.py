@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tandem import _C
@@ -54,6 +54,17 @@ def get_gradient_edge(tensor: _C.Tensor) -> GradientEdge:
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(_get_grad_fn_or_grad_acc(tensor), tensor.output_nr)
+
+
+def _history(nodes: Iterable[Any]) -> Iterator[Any]:
+    """These nodes of a graph and all that they lead to, each once."""
+    seen, open_nodes = set(), list(nodes)
+    while open_nodes:
+        node = open_nodes.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            yield node
+            open_nodes += [following for following, _ in node.next_functions]
 
 
 def _get_grad_fn_or_grad_acc(tensor: _C.Tensor) -> Any:

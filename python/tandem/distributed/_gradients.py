@@ -15,6 +15,7 @@ from typing import Any
 
 import tandem
 from tandem._C import Tensor
+from tandem.autograd.graph import _history
 from tandem.distributed import _rank_order
 from tandem.distributed._collectives import all_reduce
 from tandem.distributed._process_group import ProcessGroup, Work
@@ -336,20 +337,14 @@ def _tensors_in(value: Any) -> Iterator[Tensor]:
 def _leaves_of(outputs: Any) -> set[int]:
     """The ids of the leaves that tensors in `outputs` depend on."""
     found: set[int] = set()
-    seen: set[Any] = set()
-    open_nodes: list[Any] = []
+    nodes: list[Any] = []
     for t in _tensors_in(outputs):
         if t.requires_grad:
             if t.grad_fn is None:
                 found.add(id(t))
             else:
-                open_nodes.append(t.grad_fn)
-    while open_nodes:
-        node = open_nodes.pop()
-        if node in seen:
-            continue
-        seen.add(node)
+                nodes.append(t.grad_fn)
+    for node in _history(nodes):
         if type(node).__name__ == "AccumulateGrad":
             found.add(id(node.variable))
-        open_nodes.extend(following for following, _ in node.next_functions if following is not None)
     return found

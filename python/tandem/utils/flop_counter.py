@@ -240,8 +240,11 @@ class FlopCounterMode(TorchFunctionMode):
         kwargs = kwargs or {}
         name = func.__name__
         if name == "backward" and args and isinstance(args[0], _C.Tensor):
-            with _Again(self):  # what it computes once more is counted
+            _C._push_mode(self)  # what it computes once more is counted
+            try:
                 return tandem.autograd.backward(args[0], *args[1:], **kwargs)
+            finally:
+                _C._pop_mode()
         out = func(*args, **kwargs)
         packet = func if isinstance(func, CustomOpDef) else None
         if packet is None and (self._formulas or flop_registry):
@@ -296,19 +299,6 @@ class FlopCounterMode(TorchFunctionMode):
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         lines = ["  ".join([row[0].ljust(widths[0]), row[1].rjust(widths[1]), row[2].rjust(widths[2])]) for row in rows]
         return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
-
-
-class _Again:
-    """A block in which a mode is asked that is asked already."""
-
-    def __init__(self, mode: TorchFunctionMode) -> None:
-        self.mode = mode
-
-    def __enter__(self) -> None:
-        _C._push_mode(self.mode)
-
-    def __exit__(self, *exc: object) -> None:
-        _C._pop_mode()
 
 
 def _short(count: int) -> str:
