@@ -10,7 +10,6 @@
 #include "eager/kernels.h"
 #include "eager/ops.h"
 #include "eager/overlap.h"
-#include "eager/recorder.h"
 #include "runtime/base/long_work.h"
 #include "runtime/device/launch.h"
 #include "runtime/kernel/launch_builder.h"
@@ -88,10 +87,8 @@ class Each {
     });
   }
   static void beforeWrite(const Tensor& out) {
-    settleReads(*out.impl()->storage);
-    if (tapeHook == nullptr) return;
-    tapeHook->checkWrite(out, gradEnabled() && out.requiresGrad());
-    tapeHook->beforeWrite(out.impl()->storage.get());
+    if (tapeHook != nullptr) tapeHook->checkWrite(out, gradEnabled() && out.requiresGrad());
+    tandem::beforeWrite(*out.impl()->storage);
   }
 
   const OpFacts& f_;

@@ -97,11 +97,8 @@ bool writeLate(const Tensor& into, const Tensor& from) {
   if (gpu == nullptr || into.numel() == 0 || !gpu->isPinned(place)) return false;
   NoGrad noGrad;
   const Tensor dense = ops::contiguous(ops::toDType(from, into.dtype()));
-  settleReads(*into.impl()->storage);
-  if (tapeHook != nullptr) {
-    tapeHook->checkWrite(into, false);
-    tapeHook->beforeWrite(into.impl()->storage.get());
-  }
+  if (tapeHook != nullptr) tapeHook->checkWrite(into, false);
+  beforeWrite(*into.impl()->storage);
   gpu->copyToPinned(place, addressOf(dense), bytesOf(dense), there.stream());
   return true;
 }

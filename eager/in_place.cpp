@@ -181,14 +181,16 @@ void applyIntoHere(const Tensor& out, OpCode op, Operands operands, Attrs attrs)
       fail(f.name, "_: an element of the written-to tensor of shape ", shapeText(out.shape()),
            " may have several places, of which later ones read what was written to others, which a whole trace does "
            "not do. Please clone() the tensor before performing the operation.");
-    recorder->runRecorded("memory with several places for one element is written to");  // which may read it
+    settleReads(*out.impl()->storage);
     AtOnce now;
     return applyIntoHere(out, op, operands, attrs);
   }
-  if (recorder == nullptr) settleReads(*out.impl()->storage);
   std::optional<GradientOnce> gradient;
   if (again && needsGrad) gradient.emplace(out);
-  if (tapeHook != nullptr) tapeHook->beforeWrite(out.impl()->storage.get());
+  if (recorder == nullptr)
+    beforeWrite(*out.impl()->storage);
+  else if (tapeHook != nullptr)
+    tapeHook->beforeWrite(out.impl()->storage.get());
   if (needsGrad && tapeHook->keepsSaved()) {
     // What else is read of the memory is kept as it was, too: `x.mul_(x)`.
     std::vector<Operand> own(operands.begin(), operands.end());

@@ -37,7 +37,7 @@ HoldsBack::~HoldsBack() {
   count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void settleOthers(const Storage& memory, const Recorder* one) {
+void settleOthers(Storage& memory, const Recorder* one) {
   if (LongWork::enter == nullptr) return;
   std::vector<Recorder*> all;
   {

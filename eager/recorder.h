@@ -38,7 +38,7 @@ class Recorder {
   /// The elements of a tensor that is memory are about to be read by the program.
   virtual void beforeRead(const Tensor& t) = 0;
   /// `memory` is about to change by what is not recorded here: what is recorded that reads it runs first.
-  virtual void beforeChange(const Storage& memory) = 0;
+  virtual void beforeChange(Storage& memory) = 0;
   /// The program is about to read the size of `dim`, or all sizes where that is negative.
   virtual void beforeSizeRead(const Tensor& t, std::int64_t dim) = 0;
   /// See `learnSize` below.
@@ -80,9 +80,9 @@ class HoldsBack {
 
 /// Has all that hold work back but `one` run what reads `memory`. Only where threads of a host run one at a time:
 /// elsewhere nobody may look at what another thread records.
-void settleOthers(const Storage& memory, const Recorder* one);
+void settleOthers(Storage& memory, const Recorder* one);
 /// The same of all threads: `memory` is about to be changed at once, or shown to others who may change it.
-inline void settleReads(const Storage& memory) {
+inline void settleReads(Storage& memory) {
   if (activeRecorder != nullptr) activeRecorder->beforeChange(memory);
   if (HoldsBack::any()) settleOthers(memory, activeRecorder);
 }

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "eager/recorder.h"
 #include "eager/tensor.h"
 #include "ir/schema/op_table.h"
 
@@ -36,5 +37,12 @@ class TapeHook {
 
 /// Set once by `autograd` when it is loaded; null in a program without it.
 extern TapeHook* tapeHook;
+
+/// Before memory changes at once, all checks passed: what is recorded and reads it runs, and what has to outlive the
+/// change is copied.
+inline void beforeWrite(Storage& memory) {
+  settleReads(memory);
+  if (tapeHook != nullptr) tapeHook->beforeWrite(&memory);
+}
 
 }  // namespace tandem

@@ -6,7 +6,6 @@
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "eager/generator.h"
-#include "eager/recorder.h"
 #include "eager/tape_hook.h"
 #include "runtime/base/counters.h"
 #include "runtime/base/long_work.h"
@@ -176,11 +175,8 @@ void Call::findEdges() {
 
 void Call::runPlan() {
   Generator& g = defaultGenerator(trace_.plan->device);
-  for (std::size_t k = 0; k < storages_.size(); ++k) {
-    if (!trace_.inputs[k].written) continue;
-    settleReads(*storages_[k]);
-    if (tapeHook != nullptr) tapeHook->beforeWrite(storages_[k]);
-  }
+  for (std::size_t k = 0; k < storages_.size(); ++k)
+    if (trace_.inputs[k].written) beforeWrite(*storages_[k]);
   run_ = {std::span<void* const>(ins_.data(), ins_.size()),
           std::span<void* const>(outs_.data(), outs_.size()),
           scalars_,

@@ -34,13 +34,15 @@ void Content::materialize() {
 
 bool Content::isRunning() const { return session != nullptr && session->running_; }
 
+void Content::letOthersGoOn() {
+  LongWork away(LongWork::kLong);
+  std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+
 void Content::awaitRun(Storage& s) {
   // The run is another thread's, which lets go of the host's lock meanwhile and takes it to end.
   auto runs = [&] { return s.isPending() && static_cast<Content*>(s.pending())->isRunning(); };
-  while (runs()) {
-    LongWork away(LongWork::kLong);
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
+  while (runs()) letOthersGoOn();
   if (s.isPending()) s.pending()->materialize();
 }
 

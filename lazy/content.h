@@ -20,6 +20,8 @@ class Content final : public PendingContent {
   static void operator delete(void* p) { poolFree(p, sizeof(Content)); }
   void materialize() override;
   static void awaitRun(Storage& s);
+  /// A moment of a wait for what the host's other threads do.
+  static void letOthersGoOn();
   /// Leaves the session: the value will never be.
   void lose() noexcept;
   [[nodiscard]] bool isRunning() const;

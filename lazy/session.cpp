@@ -1,13 +1,9 @@
 #include "lazy/session.h"
 
-#include <chrono>
-#include <thread>
-
 #include "eager/dispatch.h"
 #include "eager/generator.h"
 #include "eager/ops.h"
 #include "runtime/base/attrs.h"
-#include "runtime/base/long_work.h"
 #include "runtime/base/user_line.h"
 #include "runtime/device/executor.h"
 
@@ -102,13 +98,6 @@ void Session::note(const Tensor& t) {
   if (e.node->kind() == Node::Kind::Leaf || e.node->sequence() < started_) differentiable_.push_back({t, std::move(e)});
 }
 
-void Session::sleepWhileRunning() const {
-  while (running_) {
-    LongWork away(LongWork::kLong);
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
-}
-
 void Session::runRecorded(const char* why) {
   giveUp(why);
   flush();
@@ -135,11 +124,10 @@ void Session::beforeRead(const Tensor& t) {
   if (tracing_ && !t.isPending() && !isConstant(t.impl()->storage.get())) giveUp(kValueRead);
 }
 
-void Session::beforeChange(const Storage& memory) {
+void Session::beforeChange(Storage& memory) {
   if (running_) return;  // it reads its inputs now: who changes one meanwhile does so in no order
-  const bool reads = std::ranges::any_of(
-      inputs_, [&](const SessionInput& in) { return in.storage.get() == &memory || in.storage->overlaps(memory); });
-  if (reads) runRecorded("memory that was read is shown to others, or changes at once");
+  if (inputNumbers_.contains(&memory) || overlapping(memory) != nullptr)
+    runRecorded("memory that was read is shown to others, or changes at once");
 }
 
 Tensor Session::place(const Tensor& t, Device device) {

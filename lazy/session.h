@@ -86,7 +86,7 @@ class Session final : public Recorder {
   void runRecorded(const char* why) override;
   Tensor place(const Tensor& t, Device device) override;
   void beforeRead(const Tensor& t) override;
-  void beforeChange(const Storage& memory) override;
+  void beforeChange(Storage& memory) override;
   void beforeSizeRead(const Tensor& t, std::int64_t dim) override;
   std::int64_t learnSize(Tensor& count) override;
   /// An element that the program reads while a function is traced.
@@ -254,10 +254,9 @@ class Session final : public Recorder {
   void tryOut(std::uint32_t node);
   /// Another thread may be running what was recorded here: nothing is recorded meanwhile.
   void awaitRun() const {
-    if (running_) [[unlikely]]
-      sleepWhileRunning();
+    while (running_) [[unlikely]]
+      Content::letOthersGoOn();
   }
-  void sleepWhileRunning() const;
   /// Others may change memory that they share before the next operation, or look at it.
   void endShared() {
     if (shared_ && !tracing_) flush();

@@ -108,22 +108,25 @@ void checkOwnDType(const char* op, DType result, DType out) {
   if (result != out)
     fail(op, "(): Expected out tensor to have dtype ", dtypeName(result), ", but got ", dtypeName(out), " instead");
 }
+/// Which parameter says the dtype of the result.
+std::optional<std::size_t> dtypePlace(const ParsedArgs& a) {
+  for (std::size_t i = 0; i < a.numParams(); ++i)
+    if (a.param(i).name == std::string_view("dtype")) return i;
+  return {};
+}
 /// A dtype that a call asks for is that of what it writes, also where another one could hold the result.
 void checkAskedDType(const ParsedArgs& a, DType out) {
-  for (std::size_t i = 0; i < a.numParams(); ++i) {
-    if (a.param(i).name != std::string_view("dtype")) continue;
-    if (const std::optional<DType> asked = a.dtype(i)) checkOwnDType(a.op(), *asked, out);
-  }
+  const std::optional<std::size_t> place = dtypePlace(a);
+  const std::optional<DType> asked = place ? a.dtype(*place) : std::nullopt;
+  if (asked) checkOwnDType(a.op(), *asked, out);
 }
 
 /// Of what requires grad, summed or multiplied up in a dtype that has no gradient?
 bool dropsGradient(const ParsedArgs& a, DType result) {
-  bool asks = false, tracked = false;
-  for (std::size_t i = 0; i < a.numParams(); ++i) {
-    asks |= a.param(i).name == std::string_view("dtype");
-    tracked |= a.object(i) != nullptr && isTensor(a.object(i)) && tensorOf(a.object(i)).requiresGrad();
-  }
-  return asks && tracked && !isFloating(result);
+  if (isFloating(result) || !dtypePlace(a)) return false;
+  for (std::size_t i = 0; i < a.numParams(); ++i)
+    if (a.object(i) != nullptr && isTensor(a.object(i)) && tensorOf(a.object(i)).requiresGrad()) return true;
+  return false;
 }
 
 /// What the arguments of a composite may share with the tensor that it writes.
